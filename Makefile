@@ -1,0 +1,47 @@
+# Every target sets itself up: only python3, pip and make are assumed.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test test-slow lint bench evidence clean help
+
+help:  ## Show the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+$(VENV)/installed: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --editable .
+	@touch $@
+
+$(VENV)/installed-dev: $(VENV)/installed
+	$(BIN)/pip install --quiet --editable '.[dev]'
+	@touch $@
+
+# The CPU build of torch; a plain "torch" may pull gigabytes.
+$(VENV)/installed-torch: $(VENV)/installed
+	$(BIN)/pip install --quiet torch==2.13.0
+	$(BIN)/pip install --quiet --editable '.[torch]'
+	@touch $@
+
+demo: $(VENV)/installed  ## Train, certify and report a private fair model on Adult
+	$(BIN)/dpfair demo
+
+test: $(VENV)/installed-dev  ## The tests and doctests (a few minutes)
+	$(BIN)/pytest -q -n 2
+
+test-slow: $(VENV)/installed-dev  ## The checks that take longer
+	$(BIN)/pytest -q -n 2 -m slow
+
+lint: $(VENV)/installed-dev  ## Style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+evidence: $(VENV)/installed  ## Algorithm 2 on Adult over 10 seeds, paper's and our learner
+	$(BIN)/python benchmarks/algorithm2.py
+
+bench: $(VENV)/installed-torch  ## Speed of DP-SGD against Opacus, in one run
+	$(BIN)/python benchmarks/dpsgd_vs_opacus.py
+
+clean:  ## Remove what make made
+	rm -rf $(VENV) dpfair-demo .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,89 @@
+"""Private and fair binary classifiers: train -> release -> decide -> certify.
+
+The public names are loaded when they are first used, so that ``import dpfair`` costs
+nothing: neither NumPy, SciPy, scikit-learn nor dp-accounting is imported here.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "BudgetError": "errors",
+    "Certificate": "certificate",
+    "DpfairError": "errors",
+    "FairPostProcessor": "postprocessor",
+    "FairnessWarning": "errors",
+    "InputError": "errors",
+    "Ledger": "privacy.ledger",
+    "Noise": "privacy.noise",
+    "PrivacyLeakWarning": "errors",
+    "PrivateFairClassifier": "private_fair",
+    "PrivateLogisticRegression": "learners.logistic",
+    "Schema": "schema",
+    "calibrate": "privacy.accountants",
+    "epsilons": "privacy.accountants",
+    "load_adult": "datasets",
+    "load_credit": "datasets",
+    "load_model": "model_file",
+    "save_model": "model_file",
+    "write_report": "report",
+}
+
+__all__ = [
+    "BudgetError",
+    "Certificate",
+    "DpfairError",
+    "FairPostProcessor",
+    "FairnessWarning",
+    "InputError",
+    "Ledger",
+    "Noise",
+    "PrivacyLeakWarning",
+    "PrivateFairClassifier",
+    "PrivateLogisticRegression",
+    "Schema",
+    "__version__",
+    "calibrate",
+    "epsilons",
+    "load_adult",
+    "load_credit",
+    "load_model",
+    "save_model",
+    "write_report",
+]
+
+if TYPE_CHECKING:
+    from dpfair.certificate import Certificate
+    from dpfair.datasets import load_adult, load_credit
+    from dpfair.errors import (
+        BudgetError,
+        DpfairError,
+        FairnessWarning,
+        InputError,
+        PrivacyLeakWarning,
+    )
+    from dpfair.learners.logistic import PrivateLogisticRegression
+    from dpfair.model_file import load_model, save_model
+    from dpfair.postprocessor import FairPostProcessor
+    from dpfair.privacy.accountants import calibrate, epsilons
+    from dpfair.privacy.ledger import Ledger
+    from dpfair.privacy.noise import Noise
+    from dpfair.private_fair import PrivateFairClassifier
+    from dpfair.report import write_report
+    from dpfair.schema import Schema
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module 'dpfair' has no attribute {name!r}")
+    value = getattr(import_module(f"dpfair.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,66 @@
+"""``dpfair demo``: the whole path on a shipped data set."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dpfair import validate
+from dpfair.cli.options import AsJson, Delta, Seed
+from dpfair.cli.output import account_lines, fit_summary, interactive, print_json
+from dpfair.cli.tables import SHIPPED
+
+
+def demo(
+    dataset: Annotated[str, typer.Option(help="adult or credit.")] = "adult",
+    epsilon: Annotated[float, typer.Option(help="The privacy budget.")] = 3.0,
+    delta: Delta = 1e-5,
+    seed: Seed = None,
+    out: Annotated[Path, typer.Option(help="The folder for the results.")] = Path("dpfair-demo"),
+    as_json: AsJson = False,
+) -> None:
+    """Train, certify, save and report a model on shipped data, and test it on a quarter of it."""
+    validate.one_of(SHIPPED, dataset=dataset)
+    validate.positive(epsilon=epsilon)
+    validate.in_open_interval(0, 1, delta=delta)
+
+    from dpfair.datasets import load_adult, load_credit
+    from dpfair.evaluation import evaluate
+    from dpfair.model_file import save_model
+    from dpfair.privacy.noise import Noise
+    from dpfair.private_fair import PrivateFairClassifier
+    from dpfair.report import write_report
+    from dpfair.split import coin_split
+
+    data = load_adult() if dataset == "adult" else load_credit()
+    # The model must not see the coins of the split again.
+    split_noise = Noise(None if seed is None else seed + 1)
+    rows = coin_split(len(data.y), {"fit": 0.75, "test": 0.25}, split_noise)
+    model = PrivateFairClassifier(
+        epsilon, delta, schema=data.schema, verbose=interactive(), random_state=seed
+    )
+    model.fit(data.X[rows["fit"]], data.y[rows["fit"]])
+    measured = evaluate(model, data.X[rows["test"]], data.y[rows["test"]])
+    out.mkdir(parents=True, exist_ok=True)
+    model_path = save_model(model, out / "model.dpfair")
+    report_path = write_report(model, out / "report.html", measured)
+    if as_json:
+        files = {"model": str(model_path), "report": str(report_path)}
+        print_json({"dataset": dataset, **fit_summary(model), "evaluation": measured, **files})
+        return
+    fairness = model.certificate_.fairness
+    print(f"{dataset}: trained on {len(rows['fit'])} records, tested on {measured['n']}")
+    print(f"  accuracy        {measured['accuracy']:.4f}")
+    print(
+        f"  gap             {measured['gap']:.4f}   measured; a perfectly fair rule "
+        f"would show {measured['floor']:.4f}"
+    )
+    print(f"  certified gap   {fairness.gap_bound:.4f}   with {fairness.confidence:.0%} confidence")
+    print(f"  (epsilon, delta) = ({epsilon:g}, {delta:g}), for every feature of every record")
+    print()
+    print("\n".join(account_lines(model)))
+    if not model.certificate_.privacy.private:
+        print("\nNOT PRIVATE: the noise came from a seed.")
+    print(f"\nModel:  {model_path}\nReport: {report_path}   (open it in a browser)")

@@ -1,0 +1,185 @@
+"""``dpfair fit``: from a table to a certified model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dpfair import validate
+from dpfair.cli.options import AsJson, Data, Delta, Seed
+from dpfair.cli.output import account_lines, fit_summary, interactive, print_json, say
+from dpfair.cli.tables import needed_columns, read_data, shipped_schema
+from dpfair.errors import InputError, SchemaError
+from dpfair.schema import Schema
+from dpfair.table import column_names
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from dpfair.private_fair import PrivateFairClassifier
+
+
+def fit(
+    data: Data,
+    epsilon: Annotated[float, typer.Option(help="The privacy budget.")],
+    delta: Delta = 1e-5,
+    label: Annotated[str | None, typer.Option(help="The column to predict.")] = None,
+    sensitive: Annotated[str | None, typer.Option(help="The column with the groups.")] = None,
+    schema: Annotated[Path | None, typer.Option(help="A TOML or JSON schema file.")] = None,
+    infer_schema: Annotated[
+        bool, typer.Option("--infer-schema", help="Read the schema off the data: NOT private.")
+    ] = False,
+    unit: Annotated[str | None, typer.Option(help="The column that identifies a person.")] = None,
+    rows_per_unit: Annotated[int, typer.Option(help="Records used per person at most.")] = 1,
+    relation: Annotated[str, typer.Option(help="add_remove or replace_one.")] = "add_remove",
+    composition: Annotated[str, typer.Option(help="tight or basic (the paper's sum).")] = "tight",
+    seed: Seed = None,
+    out: Annotated[Path | None, typer.Option(help="Write the model to this file.")] = None,
+    report: Annotated[Path | None, typer.Option(help="Write an HTML report to this file.")] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show the cost and stop; no record is read.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Train a private classifier, make it fair, certify it."""
+    validate.positive(epsilon=epsilon)
+    validate.in_open_interval(0, 1, delta=delta)
+    for path in (out, report):
+        if path is not None and not path.parent.is_dir():
+            raise InputError(f"There is no directory {path.parent} to write {path.name} to.")
+    frame = None
+    declared = Schema.load(schema) if schema is not None else shipped_schema(data)
+    if declared is None:
+        frame = read_data(data)
+        declared = _inferred(frame, label, sensitive, unit)
+        if not infer_schema:
+            _propose(declared, frame, as_json=as_json)
+        say("dpfair: warning: the schema was read off the data, which is not private.")
+    declared = _with_columns(declared, label, sensitive)
+
+    from dpfair.private_fair import PrivateFairClassifier
+
+    model = PrivateFairClassifier(
+        epsilon,
+        delta,
+        schema=declared,
+        relation=relation,
+        composition=composition,
+        unit=unit,
+        rows_per_unit=rows_per_unit,
+        verbose=interactive(),
+        random_state=seed,
+    )
+    if dry_run:
+        _show_plan(model, declared, as_json=as_json)
+        return
+    frame = read_data(data) if frame is None else frame
+    if declared.label.name not in column_names(frame):
+        raise SchemaError(f"The table has no column {declared.label.name!r}.")
+    model.fit(needed_columns(frame, declared, unit), frame[declared.label.name])
+    _write(model, out, report)
+    if as_json:
+        print_json(fit_summary(model))
+        return
+    print(model.certificate_)
+    print("\n".join(["", *account_lines(model)]))
+    for what, path in (("Model", out), ("Report", report)):
+        if path is not None:
+            print(f"{what}: {path}")
+
+
+def _inferred(
+    frame: pl.DataFrame, label: str | None, sensitive: str | None, unit: str | None
+) -> Schema:
+    from dpfair.inference import infer_outcome, infer_schema
+    from dpfair.tabular import MOST_GROUPS
+
+    for name, option in ((label, "--label"), (sensitive, "--sensitive")):
+        if name is None:
+            raise InputError(f"Without a schema, {option} must name a column.")
+        if name not in frame.columns:
+            listed = ", ".join(frame.columns[:20])
+            raise SchemaError(f"The table has no column {name!r}; it has {listed}.")
+    assert label is not None
+    assert sensitive is not None
+    outcome = infer_outcome(label, frame[label], what="label", most=2)
+    groups = infer_outcome(sensitive, frame[sensitive], what="sensitive column", most=MOST_GROUPS)
+    leave_out = frozenset() if unit is None else frozenset([unit])
+    return infer_schema(frame, outcome, groups, leave_out=leave_out)
+
+
+def _propose(schema: Schema, frame: pl.DataFrame, *, as_json: bool) -> None:
+    """Print the draft and stop: a person has to look at it."""
+    if not as_json:
+        print(schema.to_toml())
+    known = {c.name for c in schema.columns} | {schema.label.name}
+    known |= {schema.sensitive.name} if schema.sensitive else set()
+    left = [c for c in frame.columns if c not in known]
+    if left:
+        say(f"dpfair: left out (constant, or like an identifier): {', '.join(left)}.")
+    raise InputError(
+        "No schema given. The one above was read off the data, which is not private: "
+        "correct it by what you know, save it and pass it with --schema, "
+        "or accept the leak with --infer-schema."
+    )
+
+
+def _with_columns(schema: Schema, label: str | None, sensitive: str | None) -> Schema:
+    """The schema with the groups where the options say."""
+    if label is not None and label != schema.label.name:
+        raise SchemaError(
+            f"The schema declares the label in {schema.label.name!r}, not in {label!r}."
+        )
+    if sensitive is not None:
+        schema = schema.with_sensitive(sensitive)
+    if schema.sensitive is None:
+        raise SchemaError("The schema declares no sensitive column; name one with --sensitive.")
+    return schema
+
+
+def _show_plan(model: PrivateFairClassifier, schema: Schema, *, as_json: bool) -> None:
+    from dpfair.privacy.events import event_to_json
+    from dpfair.privacy.ledger import Ledger
+
+    ledger = Ledger(
+        model.epsilon,
+        model.delta,
+        relation=model.relation,
+        composition=model.composition,
+        rows_per_unit=model.rows_per_unit,
+    )
+    plan = model.planned_events(schema)
+    for scope, purpose, event in plan:
+        ledger.charge(event, scope=scope, purpose=purpose)
+    if as_json:
+        entries: list[dict[str, Any]] = [
+            {"scope": scope, "purpose": purpose, "event": event_to_json(event)}
+            for scope, purpose, event in plan
+        ]
+        print_json(
+            {
+                "dry_run": True,
+                "epsilon": ledger.epsilon,
+                "delta": ledger.delta,
+                "spent": ledger.spent,
+                "ledger": entries,
+            }
+        )
+        return
+    print("A fit would charge:")
+    for entry in ledger.entries:
+        print(f"  {entry.scope:<8} {entry.purpose:<32} epsilon {entry.epsilon:.4f}")
+    print(f"  in all (epsilon, delta) = ({ledger.spent:.4f}, {ledger.delta:g}); nothing was read.")
+
+
+def _write(model: PrivateFairClassifier, out: Path | None, report: Path | None) -> None:
+    if out is not None:
+        from dpfair.model_file import save_model
+
+        save_model(model, out)
+    if report is not None:
+        from dpfair.report import write_report
+
+        write_report(model, report)

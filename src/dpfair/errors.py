@@ -1,0 +1,55 @@
+"""The few errors a user can meet, each with one sentence to act on.
+
+No message ever contains a value of a record: only parameters, column names and declared
+categories, which are public.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "BudgetError",
+    "DataIntegrityError",
+    "DpfairError",
+    "FairnessWarning",
+    "InputError",
+    "ModelFileError",
+    "PrivacyLeakWarning",
+    "ReceiptError",
+    "SchemaError",
+]
+
+
+class DpfairError(Exception):
+    """Any error raised on purpose by dpfair."""
+
+
+class InputError(DpfairError, ValueError):
+    """A parameter or a file given by the user cannot be used (exit code 2)."""
+
+
+class SchemaError(InputError):
+    """A schema is malformed, or names what the table does not have."""
+
+
+class ModelFileError(InputError):
+    """A model file is unreadable, malformed or hostile."""
+
+
+class DataIntegrityError(InputError):
+    """A shipped file is not the one that was published with the package."""
+
+
+class BudgetError(DpfairError):
+    """A charge would exceed the privacy budget; nothing was charged (exit code 3)."""
+
+
+class ReceiptError(DpfairError):
+    """Noise was asked for that no receipt has paid for."""
+
+
+class PrivacyLeakWarning(UserWarning):
+    """Something was learned from private records without paying for it."""
+
+
+class FairnessWarning(UserWarning):
+    """A model is private, but nothing makes it fair."""

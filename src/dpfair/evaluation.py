@@ -1,0 +1,38 @@
+"""How a model does on labelled records: internal numbers, not releases."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dpfair.fairness.metrics import accuracy, group_rates, parity_gap, sampling_floor
+from dpfair.private_fair import PrivateFairClassifier
+from dpfair.table import outcome_codes, words
+
+__all__ = ["evaluate"]
+
+
+def evaluate(model: PrivateFairClassifier, X: Any, y: Any) -> dict[str, Any]:
+    """Accuracy, gap and group rates of a fitted model's decisions on a table.
+
+    These numbers read the records without paying. On private records they are for internal eyes
+    only. ``floor`` is the mean gap that a perfectly fair rule would show on as many records.
+    """
+    records = model._new_records(X, None)
+    decisions = outcome_codes(words(model.predict(X)), model.schema_.label)
+    labels = np.maximum(outcome_codes(words(y), model.schema_.label), 0)
+    names = model.schema_.groups
+    rates = group_rates(decisions, records.groups, len(names))
+    sizes = np.bincount(records.groups, minlength=len(names))
+    result = {
+        "n": len(records),
+        "accuracy": accuracy(decisions, labels),
+        "gap": parity_gap(decisions, records.groups, len(names)),
+        "group_rates": {n: float(r) for n, r in zip(names, rates, strict=True)},
+        "group_sizes": {n: int(s) for n, s in zip(names, sizes, strict=True)},
+        "internal": True,
+    }
+    if len(names) == 2 and sizes.min() > 0:
+        result["floor"] = sampling_floor(float(decisions.mean()), sizes.tolist())
+    return result

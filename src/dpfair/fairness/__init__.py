@@ -1,0 +1,1 @@
+"""Fair decision rules from noisy group rates, and certificates for them."""

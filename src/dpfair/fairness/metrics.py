@@ -1,0 +1,106 @@
+"""What is measured on a test set: accuracy, group rates, the parity gap, and their precision."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import betaincinv
+
+from dpfair.errors import InputError
+from dpfair.validate import in_open_interval
+
+Floats = NDArray[np.float64]
+
+
+def accuracy(decisions: ArrayLike, labels: ArrayLike) -> float:
+    """Share of the decisions that equal the labels.
+
+    Given probabilities of acceptance instead of 0/1 decisions, it is the expected accuracy.
+
+    Examples
+    --------
+    >>> accuracy([1, 0, 1, 1], [1, 0, 0, 1])
+    0.75
+    >>> accuracy([0.5, 0.0], [1, 0])
+    0.75
+    """
+    accepted, positive = np.asarray(decisions, dtype=np.float64), np.asarray(labels) == 1
+    if accepted.size == 0 or accepted.shape != positive.shape:
+        raise InputError(
+            f"Expected as many decisions as labels, and at least one, "
+            f"got {accepted.size} and {positive.size}."
+        )
+    return float(np.where(positive, accepted, 1 - accepted).mean())
+
+
+def group_rates(decisions: ArrayLike, groups: ArrayLike, n_groups: int) -> Floats:
+    """Acceptance rate of each group, NaN for a group without records.
+
+    Decisions are 0/1, or probabilities of acceptance for expected rates.
+
+    Examples
+    --------
+    >>> group_rates([1, 0, 1, 1], [0, 0, 1, 1], n_groups=3).tolist()
+    [0.5, 1.0, nan]
+    """
+    index = np.asarray(groups, dtype=np.intp)
+    sizes = np.bincount(index, minlength=n_groups)
+    accepted = np.bincount(index, np.asarray(decisions, dtype=np.float64), minlength=n_groups)
+    rates = np.full(n_groups, np.nan)
+    np.divide(accepted, sizes, out=rates, where=sizes > 0)
+    return rates
+
+
+def parity_gap(decisions: ArrayLike, groups: ArrayLike, n_groups: int) -> float:
+    """Demographic parity gap: largest minus smallest rate of the groups that have records.
+
+    NaN when fewer than two groups have records, since there is nothing to compare.
+
+    Examples
+    --------
+    >>> parity_gap([1, 0, 1, 1], [0, 0, 1, 1], n_groups=2)
+    0.5
+    """
+    rates = group_rates(decisions, groups, n_groups)
+    present = rates[~np.isnan(rates)]
+    return float(present.max() - present.min()) if len(present) > 1 else math.nan
+
+
+def rate_interval(accepted: int, size: int, confidence: float = 0.95) -> tuple[float, float]:
+    """Clopper-Pearson interval for the rate behind ``accepted`` of ``size`` records.
+
+    It covers the rate with at least the given probability for every size; see
+    ``NoisyRate.interval`` for counts with noise.
+
+    Examples
+    --------
+    >>> low, high = rate_interval(7, 40)
+    >>> print(f"{low:.4f} {high:.4f}")
+    0.0734 0.3278
+    """
+    in_open_interval(0, 1, confidence=confidence)
+    if not 0 <= accepted <= size:
+        raise InputError(f"Expected 0 <= accepted <= size, got {accepted} of {size}.")
+    tail = (1 - confidence) / 2
+    rest = size - accepted
+    low = float(betaincinv(accepted, rest + 1, tail)) if accepted else 0.0
+    high = float(betaincinv(accepted + 1, rest, 1 - tail)) if rest else 1.0
+    return low, high
+
+
+def sampling_floor(rate: float, sizes: Sequence[int]) -> float:
+    r"""Gap that a perfectly fair classifier shows on average on a test set of two groups.
+
+    With a common acceptance rate t the difference of the two observed rates is nearly normal
+    with mean 0, so its mean size is :math:`\sqrt{2/\pi}\,\sqrt{t(1-t)(1/n_0+1/n_1)}`. Gaps of
+    this order say nothing about which classifier is fairer.
+
+    Examples
+    --------
+    >>> round(sampling_floor(0.14, [3674, 7631]), 4)
+    0.0056
+    """
+    if not (0 <= rate <= 1 and len(sizes) == 2 and min(sizes) >= 1):
+        raise InputError(f"Expected a rate in [0, 1] and two sizes >= 1, got {rate} and {sizes}.")
+    return math.sqrt(2 / math.pi * rate * (1 - rate) * sum(1 / n for n in sizes))

@@ -1,0 +1,286 @@
+"""Noisy gradient descent on clipped per-example gradients: the core of every private learner.
+
+For a loss that depends on a record through its score s = x . theta, the gradient of one record is
+c x with c = d loss / d s, so its norm is |c| ||x|| in closed form, and clipping plus summing is one
+weighted sum of rows. What methods add to this is given by four hooks:
+
+* a **clip policy** turns gradient norms into scales and states the resulting sensitivity;
+* **queries** ask for further statistics of the same batch; they share the paid noise of the step
+  (one Gaussian, see :class:`dpfair.privacy.draw.Draw`), and only their noisy answers are seen;
+* the **objective** gives the coefficient c per record, from released answers and its own state,
+  and gradients of **extra parameters**, clipped jointly with the rest;
+* after each step the objective may take a **dual step** from the noisy answers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from dpfair import validate
+from dpfair.learners.design import Design
+from dpfair.privacy.draw import Draw
+from dpfair.privacy.events import DpEvent, gaussian_steps, step_event
+from dpfair.privacy.ledger import Receipt
+
+__all__ = [
+    "Adam",
+    "Batch",
+    "ClipPolicy",
+    "Descent",
+    "FlatClip",
+    "GradientDescent",
+    "LogisticLoss",
+    "Objective",
+    "Optimizer",
+    "Query",
+    "descend",
+]
+
+Float32 = NDArray[np.float32]
+Float64 = NDArray[np.float64]
+Answers = Sequence[Float64]
+
+# Clip this much below the stated norm, so that rounding in float32 cannot exceed it.
+_GATHERED = 1 << 13
+_SAFETY = np.float32(1 - 2.0**-18)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The records of one step, as hooks see them."""
+
+    scores: Float32
+    labels: Float32
+    groups: NDArray[np.int64]
+
+
+class ClipPolicy(Protocol):
+    """How gradients are scaled down, and what one record can then contribute at most."""
+
+    def __call__(self, norms: Float32, batch: Batch, answers: Answers) -> tuple[Float32, float]:
+        """Scales per record, and the largest possible norm after scaling."""
+
+
+class Query(Protocol):
+    """A sum over the records of the batch, released with noise before the gradient."""
+
+    sensitivity: float
+    noise_multiplier: float
+
+    def __call__(self, batch: Batch) -> Float64:
+        """The exact answer; the norm of one record's part must not exceed ``sensitivity``."""
+
+
+class Objective(Protocol):
+    """What is minimised, through its derivative by the score."""
+
+    extra_parameters: int
+
+    def gradients(
+        self, batch: Batch, extra: Float64, answers: Answers
+    ) -> tuple[Float32, Float32 | None]:
+        """The coefficient c per record, and the gradients by the extra parameters, if any."""
+
+    def dual_step(self, answers: Answers) -> None:
+        """Update multipliers from released answers only."""
+
+
+class Optimizer(Protocol):
+    """Turns a noisy gradient into new parameters."""
+
+    def step(self, parameters: Float64, gradient: Float64) -> Float64:
+        """The parameters after one step."""
+
+
+@dataclass(frozen=True)
+class FlatClip:
+    """Every gradient is scaled down to the same norm."""
+
+    norm: float
+
+    def __call__(self, norms: Float32, batch: Batch, answers: Answers) -> tuple[Float32, float]:
+        limit = np.float32(self.norm) * _SAFETY
+        return limit / np.maximum(norms, limit), self.norm
+
+
+class LogisticLoss:
+    """Cross entropy: d loss / d score = sigmoid(score) - label."""
+
+    extra_parameters = 0
+
+    def gradients(
+        self, batch: Batch, extra: Float64, answers: Answers
+    ) -> tuple[Float32, Float32 | None]:
+        coefficients: Float32 = expit(batch.scores)
+        coefficients -= batch.labels
+        return coefficients, None
+
+    def dual_step(self, answers: Answers) -> None:
+        """Cross entropy has no multipliers."""
+
+
+@dataclass(frozen=True)
+class Descent:
+    """The plan of one run: sampling, noise and claim come from this one object.
+
+    Parameters
+    ----------
+    steps, sampling_rate
+        Every record enters each of the steps with this probability, independently.
+    noise_multiplier
+        Noise on the gradient sum, in units of the clip policy's sensitivity.
+    clip
+        The clip policy.
+    divisor
+        A public number that the noisy sum is divided by; never the true batch size.
+    queries
+        Further statistics of each batch.
+    average_last
+        The share of the last iterates whose mean is returned (post-processing).
+    """
+
+    steps: int
+    sampling_rate: float
+    noise_multiplier: float
+    clip: ClipPolicy
+    divisor: float
+    queries: tuple[Query, ...] = ()
+    average_last: float = 0.0
+
+    def __post_init__(self) -> None:
+        validate.at_least(1, steps=self.steps)
+        validate.positive(divisor=self.divisor, noise_multiplier=self.noise_multiplier)
+
+    @property
+    def step_event(self) -> DpEvent:
+        """The cost of one step: all queries and the gradient as one Gaussian on one batch."""
+        multipliers = [self.noise_multiplier, *(q.noise_multiplier for q in self.queries)]
+        joint = math.fsum(m**-2 for m in multipliers) ** -0.5
+        return step_event(joint if self.queries else self.noise_multiplier, self.sampling_rate)
+
+    @property
+    def event(self) -> DpEvent:
+        """The cost of the run."""
+        step = self.step_event
+        multiplier = getattr(step, "event", step).noise_multiplier
+        return gaussian_steps(multiplier, self.sampling_rate, self.steps)
+
+
+class GradientDescent:
+    """Plain steps of a fixed length."""
+
+    def __init__(self, learning_rate: float) -> None:
+        validate.positive(learning_rate=learning_rate)
+        self.learning_rate = learning_rate
+
+    def step(self, parameters: Float64, gradient: Float64) -> Float64:
+        """theta - rate * gradient."""
+        return parameters - self.learning_rate * gradient
+
+
+class Adam:
+    """Kingma and Ba (2015), on the noisy gradient: pure post-processing.
+
+    Steps do not depend on the gradient's scale, hence not on the number of records.
+    """
+
+    def __init__(self, learning_rate: float, beta1: float = 0.9, beta2: float = 0.999) -> None:
+        validate.positive(learning_rate=learning_rate)
+        self.learning_rate, self.beta1, self.beta2 = learning_rate, beta1, beta2
+        self._mean: Float64 | float = 0.0
+        self._square: Float64 | float = 0.0
+        self._steps = 0
+
+    def step(self, parameters: Float64, gradient: Float64) -> Float64:
+        """One step by the bias-corrected moments."""
+        self._steps += 1
+        self._mean = self.beta1 * self._mean + (1 - self.beta1) * gradient
+        self._square = self.beta2 * self._square + (1 - self.beta2) * gradient**2
+        mean = self._mean / (1 - self.beta1**self._steps)
+        root = np.sqrt(self._square / (1 - self.beta2**self._steps))
+        return parameters - self.learning_rate * mean / (root + 1e-8)
+
+
+def descend(
+    plan: Descent,
+    design: Design,
+    labels: NDArray[np.int64],
+    groups: NDArray[np.int64],
+    *,
+    objective: Objective,
+    optimizer: Optimizer,
+    receipt: Receipt,
+    progress: Callable[[int], None] | None = None,
+) -> Float64:
+    """Run the plan and return the parameters, the extra ones last.
+
+    Privacy
+    -------
+    Under add/remove, one record changes the clipped sum of a step by at most the clip policy's
+    sensitivity in L2 norm, and each query by at most its own; the receipt must have paid
+    ``plan.event``. Batches are Poisson samples, an empty batch still gets its noise, and the sum
+    is divided by a public number, so the true sizes are never used. Everything after the noisy
+    sums is post-processing.
+    """
+    width = design.width
+    parameters = np.zeros(width + objective.extra_parameters)
+    total, averaged = np.zeros_like(parameters), 0
+    first_averaged = plan.steps - int(plan.steps * plan.average_last)
+    for t, (draw, rows, targets, codes) in enumerate(_batches(plan, design, labels, groups, receipt)):
+        theta, extra = parameters[:width], parameters[width:]
+        batch = Batch(rows.scores(theta.astype(np.float32)), targets, codes)
+        answers = [
+            draw.gaussian(query(batch), query.sensitivity, query.noise_multiplier)
+            for query in plan.queries
+        ]
+        coefficients, extra_gradients = objective.gradients(batch, extra, answers)
+        norms = np.abs(coefficients) * rows.norms
+        if extra_gradients is not None:
+            norms = np.sqrt(norms**2 + np.square(extra_gradients).sum(axis=1))
+        scales, sensitivity = plan.clip(norms, batch, answers)
+        exact = rows.weighted_sum(coefficients * scales)
+        if extra_gradients is not None:
+            exact = np.concatenate([exact, (scales @ extra_gradients).astype(np.float64)])
+        noisy = draw.gaussian(exact, sensitivity, plan.noise_multiplier)
+        parameters = optimizer.step(parameters, noisy / plan.divisor)
+        objective.dual_step(answers)
+        if t >= first_averaged:
+            total += parameters
+            averaged += 1
+        if progress is not None:
+            progress(t + 1)
+    return total / averaged if averaged else parameters
+
+
+def _batches(
+    plan: Descent,
+    design: Design,
+    labels: NDArray[np.int64],
+    groups: NDArray[np.int64],
+    receipt: Receipt,
+) -> Iterator[tuple[Draw, Design, Float32, NDArray[np.int64]]]:
+    """The draw and the rows of every step.
+
+    A batch does not depend on the parameters, so small ones are gathered several at a time.
+    """
+    step, n, targets = plan.step_event, len(design), labels.astype(np.float32)
+    ahead = max(1, int(_GATHERED / max(1.0, n * plan.sampling_rate)))
+    for start in range(0, plan.steps, ahead):
+        draws = [receipt.draw(step) for _ in range(min(ahead, plan.steps - start))]
+        chosen = [draw.batch(n) for draw in draws]
+        if len(draws) == 1:
+            yield draws[0], design.take(chosen[0]), targets[chosen[0]], groups[chosen[0]]
+            continue
+        together = np.concatenate(chosen)
+        rows, some_targets, some_groups = design.take(together), targets[together], groups[together]
+        end = 0
+        for draw, batch in zip(draws, chosen):
+            part = slice(end, end := end + len(batch))
+            yield draw, rows.take(part), some_targets[part], some_groups[part]

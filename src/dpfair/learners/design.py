@@ -1,0 +1,149 @@
+"""The design matrix of a linear score, stored as a few numbers and codes per row.
+
+A row is ``[dense numbers | one-hot cells]``. The one-hot cells are kept as integer codes, so that
+a score is a short sum of looked-up weights and a gradient is one weighted count: no row is ever
+expanded, and the work is done a few thousand rows at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+__all__ = ["Design"]
+
+Float32 = NDArray[np.float32]
+
+# Up to this many rows, look-ups are faster than sparse matrices.
+_SMALL = 1 << 12
+
+# The rows at a time of a large table: memory stays flat.
+_CHUNK = 1 << 14
+
+# Larger numbers carry no information, and products and sums of these are finite in float32.
+_LARGEST = 1e15
+
+
+@dataclass(frozen=True)
+class Design:
+    """Rows of a linear model.
+
+    Parameters
+    ----------
+    dense
+        Numbers, one column per parameter.
+    codes
+        Positions of the active cells; ``cells`` itself means no cell.
+    cells
+        The number of one-hot parameters.
+    cell_value
+        The value of an active cell.
+    norms
+        The L2 norm of every row, never below the true one.
+
+    Examples
+    --------
+    >>> rows = Design.build([[0.5], [2.0]], codes=[[0, 2], [1, 3]], cells=3)
+    >>> rows.matrix().tolist()
+    [[0.5, 1.0, 0.0, 1.0], [2.0, 0.0, 1.0, 0.0]]
+    >>> rows.scores(np.array([2, 0.5, 0, 1], dtype=np.float32)).tolist()
+    [2.5, 4.0]
+    >>> rows.weighted_sum(np.array([1, 10], dtype=np.float32)).tolist()
+    [20.5, 1.0, 10.0, 1.0]
+    """
+
+    dense: Float32
+    codes: NDArray[np.integer[Any]]
+    cells: int
+    cell_value: float
+    norms: Float32
+
+    @classmethod
+    def build(cls, dense: Any, codes: Any, cells: int, cell_value: float = 1.0) -> Design:
+        """Compute the norms and store everything compactly.
+
+        Total: numbers that are missing or too large for float32 become 0 or very large.
+        """
+        finite = np.clip(np.nan_to_num(np.asarray(dense, np.float64)), -_LARGEST, _LARGEST)
+        dense32 = np.ascontiguousarray(finite, np.float32)
+        compact = np.ascontiguousarray(codes, np.min_scalar_type(cells))
+        squares = np.square(dense32, dtype=np.float64).sum(axis=1)
+        squares += (compact < cells).sum(axis=1) * cell_value**2
+        norms = np.nextafter(np.sqrt(squares).astype(np.float32), np.float32(np.inf))
+        return cls(dense32, compact, cells, cell_value, norms)
+
+    def __len__(self) -> int:
+        return len(self.norms)
+
+    @property
+    def width(self) -> int:
+        """The number of parameters."""
+        return self.dense.shape[1] + self.cells
+
+    def take(self, rows: NDArray[np.int64] | slice) -> Design:
+        """The chosen rows."""
+        if isinstance(rows, slice):
+            dense, codes, norms = self.dense[rows], self.codes[rows], self.norms[rows]
+        else:
+            dense, norms = self.dense.take(rows, axis=0), self.norms.take(rows)
+            # Wide codes, once, because the two look-ups of a step need them.
+            codes = self.codes.take(rows, axis=0).astype(np.intp)
+        return Design(dense, codes, self.cells, self.cell_value, norms)
+
+    def scores(self, parameters: Float32) -> Float32:
+        """One score per row."""
+        p = self.dense.shape[1]
+        table = np.zeros(self.cells + 1, dtype=np.float32)
+        np.multiply(parameters[p:], np.float32(self.cell_value), out=table[:-1])
+        result: Float32 = self.dense.dot(parameters[:p])
+        if len(self) <= _SMALL:
+            ones = np.ones(self.codes.shape[1], dtype=np.float32)
+            result += table.take(self.codes).dot(ones)
+            return result
+        for chunk in self._chunks():
+            result[chunk] += self._onehot(chunk) @ table
+        return result
+
+    def weighted_sum(self, weights: Float32) -> NDArray[np.float64]:
+        """The sum of the rows, each times its weight.
+
+        Products are exact and summed in float64, so that rounding is far below the noise.
+        """
+        if len(self) <= _SMALL:
+            wide = weights.astype(np.float64)
+            repeated = wide.repeat(self.codes.shape[1])
+            dense = wide.dot(self.dense)
+            cells = np.bincount(self.codes.ravel(), repeated, minlength=self.cells + 1)
+        else:
+            dense, cells = np.zeros(self.dense.shape[1]), np.zeros(self.cells + 1)
+            for chunk in self._chunks():
+                wide = weights[chunk].astype(np.float64)
+                dense += wide @ self.dense[chunk]
+                cells += wide @ self._onehot(chunk)
+        return np.concatenate([dense, self.cell_value * cells[:-1]])
+
+    def matrix(self) -> Float32:
+        """The rows written out, for looking at them."""
+        onehot = np.zeros((len(self), self.cells + 1), dtype=np.float32)
+        np.put_along_axis(onehot, self.codes.astype(np.int64), np.float32(self.cell_value), axis=1)
+        return np.hstack([self.dense, onehot[:, : self.cells]])
+
+    def _chunks(self) -> Iterator[slice]:
+        return (slice(i, i + _CHUNK) for i in range(0, len(self), _CHUNK))
+
+    def _onehot(self, chunk: slice) -> csr_array:
+        """The cells of some rows, as a sparse matrix: dearer to set up, cheaper per row."""
+        codes = self.codes[chunk].astype(np.int32)
+        ones, starts = _ones_and_starts(*codes.shape)
+        return csr_array((ones, codes.ravel(), starts), shape=(len(codes), self.cells + 1))
+
+
+@lru_cache(maxsize=2)
+def _ones_and_starts(rows: int, columns: int) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+    return np.ones(rows * columns), np.arange(rows + 1, dtype=np.int32) * np.int32(columns)

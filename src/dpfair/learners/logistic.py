@@ -1,0 +1,227 @@
+"""Private logistic regression: full-batch noisy gradient descent, or the paper's DP-SGD."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+from dpfair import validate
+from dpfair.errors import InputError
+from dpfair.learners.descent import (
+    Adam,
+    Descent,
+    FlatClip,
+    GradientDescent,
+    LogisticLoss,
+    descend,
+)
+from dpfair.learners.features import FEATURES, design
+from dpfair.learners.scorer import LinearScorer
+from dpfair.privacy.accountants import calibrate
+from dpfair.privacy.ledger import Ledger
+from dpfair.privacy.noise import Noise
+from dpfair.schema import Schema
+from dpfair.table import Records
+from dpfair.tabular import TabularInput
+
+__all__ = ["PAPER_SETTINGS", "PrivateLogisticRegression"]
+
+SOLVERS = ("full_batch", "sgd")
+
+# Section IV of the paper; the number of steps is epochs * ceil(rows / batch_size).
+PAPER_SETTINGS: dict[str, Any] = {
+    "solver": "sgd",
+    "features": "standardised",
+    "learning_rate": 0.01,
+    "clip": 1.5,
+    "batch_size": 1024,
+    "epochs": 50,
+}
+
+
+@dataclass(frozen=True)
+class _Recipe:
+    steps: int
+    learning_rate: float
+    clip: float
+
+
+def _default_recipe(epsilon: float) -> _Recipe:
+    """Chosen on Adult and Credit Card with seeds that no reported figure uses."""
+    if epsilon <= 1:
+        return _Recipe(steps=60, learning_rate=0.3, clip=0.3)
+    return _Recipe(steps=200, learning_rate=0.3, clip=0.5)
+
+
+class PrivateLogisticRegression(TabularInput, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Logistic regression with an (epsilon, delta) guarantee for every feature of every record.
+
+    Parameters
+    ----------
+    epsilon, delta
+        The privacy budget of one fit.
+    schema
+        The public facts. Without one, it is read off the data with a ``PrivacyLeakWarning``.
+    sensitive
+        The column that holds the group, used as a feature.
+    solver
+        ``"full_batch"``: every step sees all records; Adam on the noisy gradient, mean of the
+        last half of the iterates. It needs no public size. ``"sgd"``: DP-SGD with Poisson
+        batches of expected size ``batch_size``; it needs ``schema.rows``.
+    features
+        ``"binned"`` or ``"standardised"``, see :func:`dpfair.learners.features.design`.
+    steps, epochs, learning_rate, clip, batch_size
+        None for the recipe of the solver. Steps and epochs are alternatives.
+    relation
+        ``"add_remove"`` or ``"replace_one"``.
+    strict
+        Raise instead of warning when something would be read off the data unpaid.
+    random_state
+        A seed makes the fit repeatable and **not private**.
+
+    Privacy
+    -------
+    Each step releases a sum of gradients clipped to ``clip``, with Gaussian noise calibrated so
+    that all steps together cost (epsilon, delta) by the PLD accountant.
+
+    Examples
+    --------
+    >>> from dpfair import PrivateLogisticRegression, load_adult
+    >>> data = load_adult()
+    >>> model = PrivateLogisticRegression(epsilon=3, schema=data.schema).fit(data.X, data.y)
+    >>> bool(model.score(data.X, data.y) > 0.84)
+    True
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float = 1e-5,
+        *,
+        schema: Schema | None = None,
+        sensitive: str | int | None = None,
+        solver: str = "full_batch",
+        features: str = "binned",
+        steps: int | None = None,
+        epochs: int | None = None,
+        learning_rate: float | None = None,
+        clip: float | None = None,
+        batch_size: int | None = None,
+        relation: str = "add_remove",
+        strict: bool = False,
+        random_state: int | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.schema = schema
+        self.sensitive = sensitive
+        self.solver = solver
+        self.features = features
+        self.steps = steps
+        self.epochs = epochs
+        self.learning_rate = learning_rate
+        self.clip = clip
+        self.batch_size = batch_size
+        self.relation = relation
+        self.strict = strict
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sensitive_features: Any = None) -> PrivateLogisticRegression:
+        """Train on all records of the table."""
+        ledger = Ledger(
+            self.epsilon, self.delta, relation=self.relation, noise=Noise(self.random_state)
+        )
+        records = self._training_records(X, y, sensitive_features)
+        self.scorer_ = self.train(records, self.schema_, ledger, scope="", epsilon=ledger.epsilon)
+        self.ledger_ = ledger
+        return self
+
+    def predict_proba(self, X: Any, sensitive_features: Any = None) -> NDArray[np.float64]:
+        """The estimated probability of either class."""
+        records = self._new_records(X, sensitive_features)
+        scores = self.scorer_.scores(records)
+        return np.stack([1 - scores, scores], axis=1)
+
+    def predict(self, X: Any, sensitive_features: Any = None) -> NDArray[Any]:
+        """The more probable class."""
+        records = self._new_records(X, sensitive_features)
+        return self.classes_[self.scorer_.positive(records)]
+
+    def plan(
+        self, schema: Schema, epsilon: float, delta: float, *, relation: str, share: float = 1.0
+    ) -> Descent:
+        """The run that a budget buys, before any record is read.
+
+        ``share`` is the part of the data set that training will see.
+        """
+        validate.one_of(SOLVERS, solver=self.solver)
+        validate.one_of(FEATURES, features=self.features)
+        if self.solver == "sgd":
+            return self._sgd_plan(schema, epsilon, delta, relation, share)
+        recipe = _default_recipe(epsilon)
+        steps = recipe.steps if self.steps is None else self.steps
+        clip = recipe.clip if self.clip is None else self.clip
+        validate.positive(clip=clip)
+        multiplier = calibrate(epsilon, delta, 1.0, steps, relation=relation)
+        # Adam does not see the scale of the gradient; in units of the noise it is a plain number.
+        divisor = multiplier * clip
+        return Descent(steps, 1.0, multiplier, FlatClip(clip), divisor, average_last=0.5)
+
+    def _sgd_plan(
+        self, schema: Schema, epsilon: float, delta: float, relation: str, share: float
+    ) -> Descent:
+        if schema.rows is None:
+            raise InputError(
+                "DP-SGD needs the public size of the data: declare rows in the schema."
+            )
+        rows = schema.rows * share
+        batch = self.batch_size or PAPER_SETTINGS["batch_size"]
+        epochs = self.epochs or PAPER_SETTINGS["epochs"]
+        clip = PAPER_SETTINGS["clip"] if self.clip is None else self.clip
+        validate.positive(clip=clip, batch_size=batch)
+        rate = min(1.0, batch / rows)
+        steps = self.steps or epochs * math.ceil(rows / batch)
+        multiplier = calibrate(epsilon, delta, rate, steps, relation=relation)
+        return Descent(steps, rate, multiplier, FlatClip(clip), divisor=batch)
+
+    def train(
+        self,
+        records: Records,
+        schema: Schema,
+        ledger: Ledger,
+        *,
+        scope: str,
+        epsilon: float | Fraction,
+        share: float = 1.0,
+        progress: Callable[[int], None] | None = None,
+    ) -> LinearScorer:
+        """Train on encoded records, charging ``epsilon`` and the ledger's delta to the scope."""
+        plan = self.plan(
+            schema,
+            float(epsilon),
+            ledger.row_budget[1],
+            relation=ledger.relation,
+            share=share,
+        )
+        receipt = ledger.charge(plan.event, scope=scope, purpose="train the scorer")
+        default = PAPER_SETTINGS["learning_rate"] if self.solver == "sgd" else None
+        rate = self.learning_rate or default or _default_recipe(float(epsilon)).learning_rate
+        assert records.labels is not None
+        weights = descend(
+            plan,
+            design(self.features, schema, records),
+            records.labels,
+            records.groups,
+            objective=LogisticLoss(),
+            optimizer=GradientDescent(rate) if self.solver == "sgd" else Adam(rate),
+            receipt=receipt,
+            progress=progress,
+        )
+        return LinearScorer(schema, self.features, weights)

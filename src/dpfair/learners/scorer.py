@@ -1,0 +1,43 @@
+"""A trained linear scorer: released weights and the public feature map they belong to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfair.errors import InputError
+from dpfair.learners.features import design, feature_names
+from dpfair.schema import Schema
+from dpfair.table import Records
+
+__all__ = ["LinearScorer"]
+
+
+@dataclass(frozen=True)
+class LinearScorer:
+    """s(x, a) = sigmoid(features(x, a) . weights)."""
+
+    schema: Schema
+    features: str
+    weights: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        expected = len(feature_names(self.features, self.schema))
+        if self.weights.shape != (expected,) or not np.isfinite(self.weights).all():
+            raise InputError(f"Expected {expected} finite weights for this schema.")
+
+    def scores(self, records: Records) -> NDArray[np.float64]:
+        """The estimated probability of the positive label, per record."""
+        from scipy.special import expit
+
+        rows = design(self.features, self.schema, records)
+        probabilities: NDArray[np.float64] = expit(
+            rows.scores(self.weights.astype(np.float32)).astype(np.float64)
+        )
+        return probabilities
+
+    def positive(self, records: Records) -> NDArray[np.int64]:
+        """The classifier h(x, a) of the paper: 1 where the score exceeds one half."""
+        return (self.scores(records) > 0.5).astype(np.int64)

@@ -1,0 +1,1 @@
+"""Published methods, one file each: mostly configurations of the shared parts."""

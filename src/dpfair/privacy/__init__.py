@@ -1,0 +1,1 @@
+"""What privacy costs and where noise comes from; knows nothing of fairness."""

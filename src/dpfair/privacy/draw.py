@@ -1,0 +1,97 @@
+"""The only place where noise meets a private number.
+
+A draw belongs to one paid event, and the event alone fixes the sampling rate and the noise: the
+caller cannot ask for less. It is handed the *exact* value and returns the noisy one, so that an
+audit can watch every private number at one door.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+from dp_accounting.dp_event import (
+    DiscreteLaplaceDpEvent,
+    DpEvent,
+    GaussianDpEvent,
+    PoissonSampledDpEvent,
+    SelfComposedDpEvent,
+)
+from numpy.typing import NDArray
+
+from dpfair.errors import ReceiptError
+from dpfair.privacy.noise import Noise
+
+__all__ = ["Draw"]
+
+
+class Draw:
+    """One paid event, ready to be used once.
+
+    A Gaussian event of multiplier s may answer several queries about the same batch: queries
+    with multipliers s_1, s_2, ... together are one Gaussian of multiplier
+    (s_1^-2 + s_2^-2 + ...)^(-1/2), and that must not be below s. Accounting them as separately
+    sampled mechanisms would under-count.
+    """
+
+    __slots__ = ("_batch_open", "_laplace", "_multiplier", "_noise", "_precision", "_rate")
+
+    def __init__(self, event: DpEvent, noise: Noise) -> None:
+        self._noise = noise
+        self._rate = 1.0
+        self._multiplier = 0.0
+        self._laplace: Fraction | None = None
+        if isinstance(event, SelfComposedDpEvent):
+            event = event.event
+        if isinstance(event, PoissonSampledDpEvent):
+            self._rate = event.sampling_probability
+            event = event.event
+        if isinstance(event, GaussianDpEvent):
+            self._multiplier = event.noise_multiplier
+        elif isinstance(event, DiscreteLaplaceDpEvent):
+            self._laplace = Fraction(event.noise_parameter)
+        self._precision = self._multiplier**-2 if self._multiplier else 0.0
+        self._batch_open = True
+
+    def batch(self, population: int) -> NDArray[np.int64] | slice:
+        """The Poisson batch that this event paid for; at rate 1, everybody."""
+        if not self._batch_open:
+            raise ReceiptError("The batch of this draw was already taken.")
+        self._batch_open = False
+        return slice(None) if self._rate == 1 else self._noise.poisson_batch(population, self._rate)
+
+    def gaussian(
+        self,
+        value: NDArray[np.float64],
+        sensitivity: float,
+        noise_multiplier: float | None = None,
+    ) -> NDArray[np.float64]:
+        """The value plus normal noise of standard deviation multiplier x sensitivity.
+
+        ``sensitivity`` is the largest L2 norm of one record's contribution to the value.
+        """
+        if not 0 < sensitivity < math.inf:
+            raise ReceiptError(f"Expected sensitivity > 0 and finite, got {sensitivity}.")
+        if self._batch_open and self._rate < 1:
+            raise ReceiptError("This draw paid for a batch: take it before asking for noise.")
+        multiplier = self._multiplier if noise_multiplier is None else noise_multiplier
+        left = self._precision - (multiplier**-2 if multiplier else np.inf)
+        if not left >= -1e-9 * self._precision:
+            raise ReceiptError("This draw did not pay for so little Gaussian noise.")
+        self._precision = max(left, 0.0)
+        # One normal per number: a broadcast would repeat the noise, and differences reveal values.
+        noise = self._noise.normals(value.size).reshape(value.shape)
+        return value + (multiplier * sensitivity) * noise
+
+    def discrete_laplace(self, counts: Sequence[int]) -> list[int]:
+        """Integer counts plus exact discrete Laplace noise, one table per draw.
+
+        One neighbour may move the cells only as the paid event says (one cell by one, or two).
+        """
+        if self._laplace is None:
+            raise ReceiptError("This draw did not pay for discrete Laplace noise.")
+        noise = self._noise.discrete_laplace(self._laplace, len(counts))
+        self._laplace = None
+        return [int(c) + z for c, z in zip(counts, noise, strict=True)]

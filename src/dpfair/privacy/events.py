@@ -1,0 +1,216 @@
+"""What a mechanism costs, as dp_accounting's frozen event data.
+
+dpfair uses three leaves: a Gaussian, a Poisson-sampled Gaussian and a discrete Laplace of
+sensitivity one, and composes them. Everything an accountant or the ledger needs to know about
+an event is its *parts*: a list of leaves with their multiplicities.
+
+A relation is part of what an event means: a Gaussian's noise multiplier is relative to the
+largest norm of **one record's contribution** (the accountant doubles it for ``replace_one``),
+while a discrete Laplace event lists every table cell that one neighbour can move.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from fractions import Fraction
+from numbers import Rational
+from typing import Any
+
+from dp_accounting import NeighboringRelation
+from dp_accounting.dp_event import (
+    ComposedDpEvent,
+    DiscreteLaplaceDpEvent,
+    DpEvent,
+    GaussianDpEvent,
+    PoissonSampledDpEvent,
+    SelfComposedDpEvent,
+)
+
+from dpfair import validate
+from dpfair.errors import InputError
+
+__all__ = [
+    "RELATIONS",
+    "DpEvent",
+    "compose",
+    "event_from_json",
+    "event_to_json",
+    "exact_epsilon",
+    "gaussian_steps",
+    "noisy_table",
+    "parts",
+    "pure_epsilon",
+    "step_event",
+]
+
+# More repetitions than any run has; beyond it a count is a mistake or an attack.
+MOST_REPETITIONS = 10**9
+
+RELATIONS = {
+    "add_remove": NeighboringRelation.ADD_OR_REMOVE_ONE,
+    "replace_one": NeighboringRelation.REPLACE_ONE,
+}
+
+
+def step_event(noise_multiplier: float, sampling_rate: float) -> DpEvent:
+    """One noisy sum over a Poisson batch (the whole scope when the rate is 1)."""
+    validate.positive(noise_multiplier=noise_multiplier, sampling_rate=sampling_rate)
+    if sampling_rate > 1:
+        raise InputError(f"Expected sampling_rate <= 1, got {sampling_rate}.")
+    gaussian = GaussianDpEvent(float(noise_multiplier))
+    if sampling_rate == 1:
+        return gaussian
+    return PoissonSampledDpEvent(float(sampling_rate), gaussian)
+
+
+def gaussian_steps(noise_multiplier: float, sampling_rate: float, steps: int) -> DpEvent:
+    """The same noisy sum, ``steps`` times."""
+    validate.positive(steps=steps)
+    validate.at_least(1, steps=steps)
+    return SelfComposedDpEvent(step_event(noise_multiplier, sampling_rate), int(steps))
+
+
+def noisy_table(epsilon: Fraction | float | str, relation: str) -> DpEvent:
+    """A table of counts with discrete Laplace noise that costs ``epsilon`` in all.
+
+    Adding or removing a record moves one cell by one; replacing a record moves two cells by
+    one, so each cell then gets noise for ``epsilon / 2``. The parameter is rounded down to a
+    float, hence the true cost never exceeds the stated one.
+    """
+    validate.one_of(RELATIONS, relation=relation)
+    exact = exact_epsilon(epsilon)
+    cells = 1 if relation == "add_remove" else 2
+    parameter = float(exact / cells)
+    if Fraction(parameter) * cells > exact:
+        parameter = math.nextafter(parameter, 0.0)
+    validate.positive(noise_parameter=parameter)
+    leaf = DiscreteLaplaceDpEvent(parameter, 1)
+    return leaf if cells == 1 else SelfComposedDpEvent(leaf, cells)
+
+
+def exact_epsilon(epsilon: Fraction | float | str) -> Fraction:
+    """An amount of privacy without rounding; anything but a positive number is refused.
+
+    >>> exact_epsilon("0.1")
+    Fraction(1, 10)
+    """
+    try:
+        exact = Fraction(epsilon if isinstance(epsilon, (str, Rational)) else float(epsilon))
+        rounded = float(exact)
+    except (TypeError, ValueError, OverflowError, ZeroDivisionError) as error:
+        raise InputError(f"Expected epsilon > 0 and finite, got {epsilon}.") from error
+    validate.positive(epsilon=rounded)
+    return exact
+
+
+def compose(events: list[DpEvent]) -> DpEvent:
+    """All of the events on the same records."""
+    return events[0] if len(events) == 1 else ComposedDpEvent(events)
+
+
+def parts(event: DpEvent) -> Counter[DpEvent]:
+    """The leaves of an event with their multiplicities.
+
+    >>> parts(gaussian_steps(2.0, 1.0, 200))
+    Counter({GaussianDpEvent(noise_multiplier=2.0): 200})
+    """
+    if isinstance(event, SelfComposedDpEvent):
+        # A count below one would refund a charge.
+        validate.positive(count=event.count)
+        validate.at_least(1, count=event.count)
+        leaves = {leaf: n * int(event.count) for leaf, n in parts(event.event).items()}
+        if max(leaves.values()) > MOST_REPETITIONS:
+            raise InputError(f"Expected at most {MOST_REPETITIONS} repetitions of an event.")
+        return Counter(leaves)
+    if isinstance(event, ComposedDpEvent):
+        if not event.events:
+            raise InputError("Expected at least one event to compose.")
+        total: Counter[DpEvent] = Counter()
+        for inner in event.events:
+            total.update(parts(inner))
+        return total
+    _check_leaf(event)
+    return Counter({event: 1})
+
+
+def pure_epsilon(event: DpEvent) -> Fraction | None:
+    """The exact epsilon of an event made of Laplace noise only, else None."""
+    leaves = parts(event)
+    if not all(isinstance(leaf, DiscreteLaplaceDpEvent) for leaf in leaves):
+        return None
+    return sum((Fraction(leaf.noise_parameter) * n for leaf, n in leaves.items()), Fraction(0))
+
+
+def _check_leaf(event: DpEvent) -> None:
+    if isinstance(event, PoissonSampledDpEvent) and isinstance(event.event, GaussianDpEvent):
+        validate.in_open_interval(0, 1, sampling_rate=event.sampling_probability)
+        validate.positive(noise_multiplier=event.event.noise_multiplier)
+    elif isinstance(event, GaussianDpEvent):
+        validate.positive(noise_multiplier=event.noise_multiplier)
+    elif isinstance(event, DiscreteLaplaceDpEvent) and event.sensitivity == 1:
+        validate.positive(noise_parameter=event.noise_parameter)
+    else:
+        raise InputError(f"Expected a Gaussian or discrete Laplace event, got {event}.")
+
+
+def event_to_json(event: DpEvent) -> dict[str, Any]:
+    """An event as plain data; the reverse of :func:`event_from_json`."""
+    if isinstance(event, SelfComposedDpEvent):
+        return {"kind": "Repeated", "count": event.count, "event": event_to_json(event.event)}
+    if isinstance(event, ComposedDpEvent):
+        return {"kind": "Composed", "events": [event_to_json(e) for e in event.events]}
+    if isinstance(event, PoissonSampledDpEvent):
+        return {
+            "kind": "PoissonSampled",
+            "sampling_rate": event.sampling_probability,
+            "event": event_to_json(event.event),
+        }
+    if isinstance(event, GaussianDpEvent):
+        return {"kind": "Gaussian", "noise_multiplier": event.noise_multiplier}
+    if isinstance(event, DiscreteLaplaceDpEvent):
+        return {"kind": "DiscreteLaplace", "noise_parameter": event.noise_parameter}
+    raise InputError(f"Expected a Gaussian or discrete Laplace event, got {event}.")
+
+
+def event_from_json(data: dict[str, Any]) -> DpEvent:
+    """Read an event back; only the kinds written by :func:`event_to_json` exist.
+
+    >>> event = gaussian_steps(2.0, 0.01, 10)
+    >>> event_from_json(event_to_json(event)) == event
+    True
+    """
+    try:
+        event = _event_from_json(data)
+        parts(event)
+    except (KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+        raise InputError("Expected a privacy event, got something else.") from error
+    return event
+
+
+def _event_from_json(data: dict[str, Any]) -> DpEvent:
+    kind = data["kind"]
+    if kind == "Repeated":
+        return SelfComposedDpEvent(_event_from_json(data["event"]), _whole(data["count"]))
+    if kind == "Composed":
+        return ComposedDpEvent([_event_from_json(e) for e in data["events"]])
+    if kind == "PoissonSampled":
+        rate = _number(data["sampling_rate"])
+        return PoissonSampledDpEvent(rate, _event_from_json(data["event"]))
+    if kind == "Gaussian":
+        return GaussianDpEvent(_number(data["noise_multiplier"]))
+    if kind == "DiscreteLaplace":
+        return DiscreteLaplaceDpEvent(_number(data["noise_parameter"]), 1)
+    raise InputError("Expected a known kind of privacy event.")
+
+
+def _number(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError
+    return float(value)
+
+
+def _whole(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError
+    return value

@@ -1,0 +1,254 @@
+"""Pay first: the ledger charges, and only its receipts can draw noise.
+
+A *scope* is a set of records fixed independently of the data, written as a path: ``""`` is
+everybody, ``"train"`` and ``"release"`` are disjoint parts of everybody, ``"train/a"`` is a part
+of ``"train"``. Costs add up along a path, and the worst path counts (parallel composition).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from dp_accounting.dp_event import DiscreteLaplaceDpEvent
+
+from dpfair import validate
+from dpfair.errors import BudgetError, InputError, ReceiptError
+from dpfair.privacy.accountants import epsilon_of
+from dpfair.privacy.draw import Draw
+from dpfair.privacy.events import (
+    RELATIONS,
+    DpEvent,
+    compose,
+    event_from_json,
+    event_to_json,
+    exact_epsilon,
+    parts,
+    pure_epsilon,
+)
+from dpfair.privacy.noise import Noise
+
+__all__ = ["COMPOSITIONS", "Entry", "Ledger", "Receipt"]
+
+COMPOSITIONS = ("tight", "basic")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One charge: what was paid, on which records, and what for."""
+
+    scope: str
+    purpose: str
+    event: DpEvent
+    epsilon: float
+    delta: float
+
+    def to_json(self) -> dict[str, Any]:
+        """The entry as plain data."""
+        return {
+            "scope": self.scope,
+            "purpose": self.purpose,
+            "event": event_to_json(self.event),
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Entry:
+        """Read an entry back."""
+        return cls(
+            scope=str(data["scope"]),
+            purpose=str(data["purpose"]),
+            event=event_from_json(data["event"]),
+            epsilon=float(data["epsilon"]),
+            delta=float(data["delta"]),
+        )
+
+
+class Ledger:
+    """A privacy budget in memory.
+
+    Parameters
+    ----------
+    epsilon, delta
+        The budget. A charge that would exceed it is refused and changes nothing.
+    relation
+        ``"add_remove"`` or ``"replace_one"``: what a neighbouring data set is.
+    composition
+        ``"tight"``: privacy loss distributions inside a scope, the worst of disjoint scopes.
+        ``"basic"``: every entry's own epsilon added up, as in the paper's eps + eps0 + eps1.
+    rows_per_unit
+        A person owns at most this many records. The budget is per person: by group privacy,
+        k records cost k epsilon and k exp((k-1) epsilon) delta of one record.
+    noise
+        The source of all noise that the receipts draw.
+
+    Examples
+    --------
+    >>> from dpfair.privacy.events import noisy_table
+    >>> ledger = Ledger(epsilon=1, delta=1e-5)
+    >>> event = noisy_table("0.5", "add_remove")
+    >>> receipt = ledger.charge(event, scope="release", purpose="count the accepted")
+    >>> type(receipt.draw(event).discrete_laplace([120, 80]))
+    <class 'list'>
+    >>> receipt.draw(event)
+    Traceback (most recent call last):
+    dpfair.errors.ReceiptError: Nothing is left on this receipt for DiscreteLaplace noise.
+    """
+
+    def __init__(
+        self,
+        epsilon: float | Fraction | str,
+        delta: float,
+        *,
+        relation: str = "add_remove",
+        composition: str = "tight",
+        rows_per_unit: int = 1,
+        noise: Noise | None = None,
+    ) -> None:
+        self.budget_epsilon = exact_epsilon(epsilon)
+        validate.in_open_interval(0, 1, delta=delta)
+        validate.one_of(RELATIONS, relation=relation)
+        validate.one_of(COMPOSITIONS, composition=composition)
+        validate.positive(rows_per_unit=rows_per_unit)
+        validate.at_least(1, rows_per_unit=rows_per_unit)
+        self.epsilon = float(self.budget_epsilon)
+        self.delta = float(delta)
+        self.relation = relation
+        self.composition = composition
+        self.rows_per_unit = int(rows_per_unit)
+        self.noise = noise if noise is not None else Noise()
+        self.private = self.noise.secure
+        self._entries: list[Entry] = []
+        self._spent: Fraction | float = 0.0
+        validate.in_open_interval(0, 1, delta_per_record=self.row_budget[1])
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """All charges so far, oldest first."""
+        return tuple(self._entries)
+
+    @property
+    def row_budget(self) -> tuple[Fraction, float]:
+        """What one record may cost, so that a person with ``rows_per_unit`` of them is covered."""
+        k = self.rows_per_unit
+        row_epsilon = self.budget_epsilon / k
+        return row_epsilon, self.delta / k * math.exp(-(k - 1) * float(row_epsilon))
+
+    @property
+    def spent(self) -> float:
+        """The epsilon per person spent so far, at the budget's delta.
+
+        It never falls, although the accountant may find that a longer list of charges costs less.
+        """
+        return float(self._spent * self.rows_per_unit)
+
+    def to_json(self) -> dict[str, Any]:
+        """The budget and every charge as plain data."""
+        return {
+            "epsilon": str(self.budget_epsilon),
+            "delta": self.delta,
+            "relation": self.relation,
+            "composition": self.composition,
+            "rows_per_unit": self.rows_per_unit,
+            "private": self.private,
+            "spent": self.spent,
+            "entries": [entry.to_json() for entry in self._entries],
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Ledger:
+        """Read a ledger back; what was spent is derived from its entries again."""
+        ledger = cls(
+            Fraction(data["epsilon"]),
+            float(data["delta"]),
+            relation=str(data["relation"]),
+            composition=str(data["composition"]),
+            rows_per_unit=int(data["rows_per_unit"]),
+        )
+        ledger.private = bool(data["private"])
+        for entry in map(Entry.from_json, data["entries"]):
+            ledger.charge(entry.event, scope=entry.scope, purpose=entry.purpose)
+            if ledger._entries[-1] != entry:
+                raise InputError(f"The entry '{entry.purpose}' states a wrong cost.")
+        return ledger
+
+    def charge(self, event: DpEvent, *, scope: str, purpose: str) -> Receipt:
+        """Record the cost of an event on a scope, before any noise is drawn."""
+        _check_scope(scope)
+        pure = pure_epsilon(event)
+        delta = 0.0 if pure is not None else self.row_budget[1]
+        own = float(pure) if pure is not None else epsilon_of(event, delta, self.relation)
+        entry = Entry(scope, purpose, event, own, delta)
+        total = self._total([*self._entries, entry])
+        # Exact amounts are compared exactly; what the accountant says is already rounded up.
+        if total > self.row_budget[0]:
+            raise BudgetError(
+                f"The charge for '{purpose}' would bring epsilon to "
+                f"{float(total * self.rows_per_unit):.6g}, over the budget of {self.epsilon:g}; "
+                "nothing was charged."
+            )
+        self._entries.append(entry)
+        self._spent = max(self._spent, total)
+        return Receipt(event, self.noise)
+
+    def _total(self, entries: list[Entry]) -> Fraction | float:
+        if not entries:
+            return 0.0
+        if self.composition == "basic":
+            return self._basic_total(entries)
+        return max(self._path_total(entries, leaf) for leaf in {e.scope for e in entries})
+
+    def _path_total(self, entries: list[Entry], leaf: str) -> Fraction | float:
+        event = compose([e.event for e in entries if _contains(e.scope, leaf)])
+        pure = pure_epsilon(event)
+        if pure is not None and len(parts(event)) == 1:
+            return pure
+        return epsilon_of(event, self.row_budget[1], self.relation)
+
+    def _basic_total(self, entries: list[Entry]) -> Fraction | float:
+        approximate = [e for e in entries if pure_epsilon(e.event) is None]
+        total: Fraction | float = Fraction(0)
+        for entry in entries:
+            pure = pure_epsilon(entry.event)
+            if pure is not None:
+                total += pure
+            else:
+                share = self.row_budget[1] / len(approximate)
+                total += Fraction(epsilon_of(entry.event, share, self.relation))
+        return total
+
+
+class Receipt:
+    """Proof of payment. Each part of the paid event can be drawn as often as it was paid."""
+
+    def __init__(self, event: DpEvent, noise: Noise) -> None:
+        self._left: Counter[DpEvent] = parts(event)
+        self._noise = noise
+        self._event: DpEvent | None = None
+        self._needed: Counter[DpEvent] = Counter()
+
+    def draw(self, event: DpEvent) -> Draw:
+        """Use up one paid event and open its noise."""
+        if event is not self._event:  # the same frozen object has the same parts
+            self._event, self._needed = event, parts(event)
+        for leaf, count in self._needed.items():
+            if self._left[leaf] < count:
+                name = "DiscreteLaplace" if isinstance(leaf, DiscreteLaplaceDpEvent) else "Gaussian"
+                raise ReceiptError(f"Nothing is left on this receipt for {name} noise.")
+        for leaf, count in self._needed.items():
+            self._left[leaf] -= count
+        return Draw(event, self._noise)
+
+
+def _contains(scope: str, leaf: str) -> bool:
+    return scope == "" or leaf == scope or leaf.startswith(scope + "/")
+
+
+def _check_scope(scope: str) -> None:
+    """A path with an empty or padded part would name the same records by another name."""
+    if scope and not all(part and part == part.strip() for part in scope.split("/")):
+        raise InputError(f"Expected a scope like 'train' or 'train/a', got {scope!r}.")

@@ -1,0 +1,164 @@
+"""Sections 6 to 8: what is released, what stays inside, what was assumed, and the limits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+from dpfair.fairness.release import Release
+from dpfair.report import words
+from dpfair.schema import Categorical, Numeric, Schema
+
+__all__ = [
+    "counts_table",
+    "disclosures",
+    "internal_numbers",
+    "limits",
+    "schema_rows",
+]
+
+
+@dataclass(frozen=True)
+class Disclosure:
+    """A number of the model, whether it may leave the house, and what protects it."""
+
+    what: str
+    status: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Counts:
+    """The table that fairness was computed from."""
+
+    exact: bool
+    public_sizes: bool
+    rows: tuple[tuple[str, int, int, str], ...]
+
+
+def disclosures(model: Any, *, evaluated: bool) -> list[Disclosure]:
+    """Which numbers are released and which are internal."""
+    private = model.certificate_.privacy.private
+    public = "released" if private else "unprotected"
+    paid = "paid for in the account above" if private else "not protected, see the warning above"
+    scorer = getattr(model, "scorer_", None)
+    if scorer is not None:
+        weights = words.count(int(scorer.weights.size), "weight", "weights")
+        first = Disclosure(f"The scorer's {weights}", public, paid)
+    else:
+        first = Disclosure(
+            "The classifier",
+            "assumed public",
+            "not paid for here: its own training must be private for the whole to be",
+        )
+    rows = [
+        first,
+        Disclosure(
+            "The counts by group and decision",
+            public,
+            "exact: nothing protects them" if model.ledger_ is None else paid,
+        ),
+        Disclosure("The decision rule", public, "computed from the counts alone"),
+        Disclosure("The certificate", public, "computed from the counts and the noise law alone"),
+    ]
+    if getattr(model, "coins", "keyed") == "keyed":
+        why = "a secret: whoever knows it can predict every coin"
+        rows.append(Disclosure("The coin key", "internal", why))
+    if evaluated:
+        why = "computed on records without paying; do not publish"
+        rows.append(Disclosure("The evaluation below", "internal", why))
+    return rows
+
+
+def counts_table(release: Release) -> Counts:
+    """The released counts, with the standard deviation of their noise."""
+    return Counts(
+        exact=any(math.isinf(t) for t in release.noise),
+        public_sizes=release.sizes is not None,
+        rows=tuple(
+            (name, accepted, rejected, "none" if math.isinf(t) else f"± {_deviation(t):.2f}")
+            for name, (rejected, accepted), t in zip(
+                release.groups, release.counts, release.noise, strict=True
+            )
+        ),
+    )
+
+
+def internal_numbers(evaluation: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """An evaluation as names and numbers, in a fixed order; what is not known is shown as it is.
+
+    Examples
+    --------
+    >>> internal_numbers({"gap": 0.0123, "n": 11305, "group_rates": {"f": 0.171}})
+    [('records', '11,305'), ('gap between groups', '0.0123'), ('accepted in group f', '17.1%')]
+    """
+    rest = dict(evaluation)
+    rows = []
+    for key, name, shape in (
+        ("n", "records", "{:,}"),
+        ("accuracy", "accuracy", "{:.4f}"),
+        ("gap", "gap between groups", "{:.4f}"),
+        ("floor", "gap that a perfectly fair model would show on as many records", "{:.4f}"),
+    ):
+        if (value := rest.pop(key, None)) is not None:
+            rows.append((name, shape.format(value)))
+    for group, rate in dict(rest.pop("group_rates", None) or {}).items():
+        rows.append((f"accepted in group {group}", words.percent(float(rate))))
+    for key, value in rest.items():
+        plain = isinstance(value, Real) and not isinstance(value, int)
+        rows.append((str(key), f"{float(value):.4f}" if plain else str(value)))
+    return rows
+
+
+def schema_rows(schema: Schema | None) -> list[tuple[str, str, str]]:
+    """(name, kind, public facts) of every column."""
+    if schema is None:
+        return []
+    rows = [(schema.label.name, "label", words.listing(schema.label.values))]
+    if schema.sensitive is not None:
+        rows.append((schema.sensitive.name, "groups", words.listing(schema.sensitive.values)))
+    return rows + [_column(column) for column in schema.columns]
+
+
+def limits(model: Any) -> list[str]:
+    """What the promises do not cover, in a few honest sentences."""
+    said = []
+    if "Gaussian" in model.certificate_.privacy.arithmetic:
+        said.append(
+            "The Gaussian noise of training is drawn in floating point, so its guarantee is that "
+            "of the ideal mechanism up to rounding; the noise on the counts is exact, in integers."
+        )
+    if model.certificate_.fairness.certified:
+        said.append(
+            "The certified gap is about new records from the same population as the counted ones: "
+            "if the applicants change, it has to be certified again."
+        )
+    if getattr(model, "coins", "keyed") == "keyed":
+        said.append(
+            "A decision that the rule leaves to chance uses one keyed coin per record: the same "
+            "record always gets the same answer, and two records that differ get different coins."
+        )
+    else:
+        said.append(
+            "A decision that the rule leaves to chance draws a fresh coin at every call: the same "
+            "record can get another answer the next time."
+        )
+    return said
+
+
+def _deviation(t: float) -> float:
+    """Standard deviation of discrete Laplace noise: sqrt(2 q) / (1 - q) with q = exp(-t)."""
+    return math.sqrt(2 * math.exp(-t)) / -math.expm1(-t)
+
+
+def _column(column: Numeric | Categorical) -> tuple[str, str, str]:
+    if isinstance(column, Categorical):
+        listed = words.listing(column.values)
+        number = words.count(len(column.values), "category", "categories")
+        return column.name, "categorical", f"{number}: {listed}"
+    low, high = column.bounds
+    cuts = words.count(len(column.cuts), "cut point", "cut points")
+    return column.name, "numeric", f"{low:,.10g} to {high:,.10g}; {cuts}"

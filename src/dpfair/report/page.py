@@ -1,0 +1,131 @@
+"""The report: a fitted model in, one HTML page out that opens offline and runs no script."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+
+import dpfair
+from dpfair.errors import InputError
+from dpfair.report import words
+from dpfair.report.account import privacy_account
+from dpfair.report.disclosure import (
+    counts_table,
+    disclosures,
+    internal_numbers,
+    limits,
+    schema_rows,
+)
+from dpfair.report.summary import (
+    asked,
+    gap_bounds,
+    group_moves,
+    headline_facts,
+    promises,
+    rule_sentences,
+    warnings_of,
+)
+from dpfair.report.svg import interval_plot
+
+__all__ = ["render_report", "write_report"]
+
+
+def write_report(model: Any, path: str | Path, evaluation: Mapping[str, Any] | None = None) -> Path:
+    """Write the report of a fitted model to one HTML file.
+
+    Parameters
+    ----------
+    model
+        A fitted :class:`~dpfair.PrivateFairClassifier` or :class:`~dpfair.FairPostProcessor`.
+    path
+        The file to write. An existing one is replaced.
+    evaluation
+        Numbers measured on records without paying: any of ``n``, ``accuracy``, ``gap``,
+        ``group_rates`` (group name to rate) and ``floor`` (the gap that a perfectly fair model
+        would show on as many records). The page then marks them, and itself, as internal.
+
+    Privacy
+    -------
+    Without ``evaluation`` the page shows only what was released and what was assumed public, so
+    it costs nothing more. With it, the page must not be published.
+
+    Examples
+    --------
+    >>> from tempfile import mkdtemp
+    >>> from dpfair import PrivateFairClassifier, load_adult, write_report
+    >>> data = load_adult()
+    >>> model = PrivateFairClassifier(3, schema=data.schema, sensitive="sex").fit(data.X, data.y)
+    >>> write_report(model, Path(mkdtemp()) / "report.html").name
+    'report.html'
+    """
+    page = render_report(model, evaluation)
+    target = Path(path)
+    try:
+        # A lone surrogate in a column name is no reason to fail: it becomes a reference.
+        with target.open("w", encoding="utf-8", errors="xmlcharrefreplace", newline="\n") as file:
+            file.write(page)
+    except OSError as error:
+        raise InputError(f"Cannot write the report to {target}.") from error
+    return target
+
+
+def render_report(model: Any, evaluation: Mapping[str, Any] | None = None) -> str:
+    """The report of a fitted model as the text of one HTML page.
+
+    The same model gives the same text: the page has no date in it.
+
+    Parameters
+    ----------
+    model, evaluation
+        As in :func:`write_report`.
+
+    Examples
+    --------
+    >>> from dpfair import FairPostProcessor
+    >>> fair = FairPostProcessor(lambda X: X[:, 1], sensitive=0, held_out=True)
+    >>> page = render_report(fair.fit([[0, 1], [0, 1], [0, 0], [1, 0], [1, 0], [1, 1]]))
+    >>> "NOT PRIVATE" in page
+    True
+    """
+    certificate = getattr(model, "certificate_", None)
+    if certificate is None:
+        raise InputError(f"Expected a fitted model with a certificate, got {type(model).__name__}.")
+    moves = group_moves(certificate.fairness)
+    return _template().render(
+        version=dpfair.__version__,
+        certificate=certificate,
+        asked=asked(model),
+        warnings=warnings_of(model, internal=evaluation is not None),
+        facts=headline_facts(model),
+        promises=promises(certificate),
+        moves=moves,
+        plot=interval_plot(moves, "Acceptance rate of each group before and after the rule"),
+        rules=rule_sentences(certificate.fairness.groups, model.rule_.accept.tolist()),
+        bounds=gap_bounds(certificate.fairness.bounds),
+        exact=any(math.isinf(t) for t in model.release_.noise),
+        account=privacy_account(model),
+        disclosures=disclosures(model, evaluated=evaluation is not None),
+        counts=counts_table(model.release_),
+        internal=None if evaluation is None else internal_numbers(evaluation),
+        assumed=certificate.privacy.assumed_public,
+        columns=schema_rows(getattr(model, "schema_", None)),
+        limits=limits(model),
+    )
+
+
+def _template() -> Template:
+    environment = Environment(
+        loader=PackageLoader("dpfair.report", ""),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters["percent"] = words.percent
+    environment.filters["percent_range"] = words.percent_range
+    return environment.get_template("page.html.j2")

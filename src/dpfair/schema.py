@@ -1,0 +1,367 @@
+"""The public facts about a table: columns, bounds, categories, label, groups.
+
+A schema is written down by a person, never learned from private records (unless that is asked
+for, with a warning). Encoding by a schema is *total*: missing, out-of-range and unknown values
+have a declared place, so no error can depend on what a training record says.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any
+
+from dpfair.errors import SchemaError
+
+__all__ = ["Categorical", "Numeric", "Outcome", "Schema"]
+
+MOST_CATEGORIES = 10_000
+# Numbers up to this size have finite sums and differences.
+_LARGEST = sys.float_info.max / 20
+
+
+@dataclass(frozen=True)
+class Numeric:
+    """A number between public bounds.
+
+    Values outside are moved to the nearest bound; missing or unreadable ones are *missing*:
+    standardised encodings put them at ``center``, binned encodings in a bin of their own.
+
+    Parameters
+    ----------
+    bounds
+        The smallest and the largest value that counts.
+    center, scale
+        Public constants for standardised encodings (default: middle and half-width of bounds).
+    edges
+        Public cut points for binned encodings: a value x falls in the bin with the number of
+        edges <= x (default: nine equal-width cuts).
+    """
+
+    name: str
+    bounds: tuple[float, float]
+    center: float | None = None
+    scale: float | None = None
+    edges: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        numbers = [*self.bounds, *(self.edges or ())]
+        numbers += [v for v in (self.center, self.scale) if v is not None]
+        finite = all(isinstance(v, Real) and abs(v) <= _LARGEST for v in numbers)
+        if not finite or len(self.bounds) != 2 or not self.bounds[0] < self.bounds[1]:
+            raise SchemaError(f"Column {self.name!r} needs finite bounds [low, high], low < high.")
+        if self.scale is not None and not self.scale > 0:
+            raise SchemaError(f"Column {self.name!r} needs a scale > 0, got {self.scale}.")
+        if self.edges is not None and list(self.edges) != sorted(set(self.edges)):
+            raise SchemaError(f"Column {self.name!r} needs increasing edges.")
+
+    @property
+    def standard(self) -> tuple[float, float]:
+        """Center and scale, declared or from the bounds."""
+        low, high = self.bounds
+        center = (low + high) / 2 if self.center is None else self.center
+        return center, (high - low) / 2 if self.scale is None else self.scale
+
+    @property
+    def cuts(self) -> tuple[float, ...]:
+        """The public cut points, declared or equally spaced."""
+        if self.edges is not None:
+            return self.edges
+        low, high = self.bounds
+        return tuple(low + (high - low) * i / 10 for i in range(1, 10))
+
+
+@dataclass(frozen=True)
+class Categorical:
+    """One of a public list of words; anything else is *other*, a category of its own."""
+
+    name: str
+    values: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        _check_values(self.name, self.values, at_least=1)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The label or the sensitive column: a public list of values.
+
+    A *training* record with any other value counts as the first one; at prediction an unknown
+    group is an error.
+    """
+
+    name: str
+    values: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        _check_values(self.name, self.values, at_least=2)
+
+
+@dataclass(frozen=True)
+class Schema:
+    """Everything that is assumed public about a table.
+
+    Parameters
+    ----------
+    columns
+        The features, without the sensitive column.
+    label
+        The two label values, negative first.
+    sensitive
+        The groups; None for a model that is private but not made fair.
+    rows
+        The public size of the data set, if it is public.
+    inferred
+        Whether the schema was read off the data, which is not private.
+
+    Examples
+    --------
+    >>> schema = Schema.from_dict({
+    ...     "label": {"name": "repaid", "values": ["no", "yes"]},
+    ...     "sensitive": {"name": "sex", "values": ["f", "m"]},
+    ...     "columns": [{"name": "age", "kind": "numeric", "bounds": [18, 100]},
+    ...                 {"name": "job", "kind": "categorical", "values": ["a", "b"]}]})
+    >>> [column.name for column in schema.columns]
+    ['age', 'job']
+    >>> Schema.from_toml(schema.to_toml()) == schema
+    True
+    """
+
+    columns: tuple[Numeric | Categorical, ...]
+    label: Outcome
+    sensitive: Outcome | None = None
+    rows: int | None = None
+    inferred: bool = field(default=False, compare=False)
+
+    def __post_init__(self) -> None:
+        names = [c.name for c in self.columns] + [self.label.name]
+        names += [self.sensitive.name] if self.sensitive else []
+        repeated = sorted({n for n in names if names.count(n) > 1})
+        if repeated:
+            raise SchemaError(f"Column {repeated[0]!r} appears twice in the schema.")
+        if not self.columns:
+            raise SchemaError("A schema needs at least one feature column.")
+        if len(self.label.values) != 2:
+            raise SchemaError(
+                f"Label {self.label.name!r} must have exactly two values, "
+                f"got {len(self.label.values)}."
+            )
+        if self.rows is not None and not (_is_whole(self.rows) and self.rows > 0):
+            raise SchemaError(f"Expected rows to be a whole number > 0, got {self.rows}.")
+
+    @property
+    def numeric(self) -> tuple[Numeric, ...]:
+        """The numeric features, in order."""
+        return tuple(c for c in self.columns if isinstance(c, Numeric))
+
+    @property
+    def categorical(self) -> tuple[Categorical, ...]:
+        """The categorical features, in order."""
+        return tuple(c for c in self.columns if isinstance(c, Categorical))
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The names of the groups; one group of everybody without a sensitive column."""
+        return self.sensitive.values if self.sensitive else ("everybody",)
+
+    def with_sensitive(self, name: str) -> Schema:
+        """The same table with its groups in another categorical column.
+
+        The column that held the groups before becomes a feature.
+        """
+        if self.sensitive is not None and self.sensitive.name == name:
+            return self
+        chosen = next((c for c in self.categorical if c.name == name), None)
+        if chosen is None:
+            raise SchemaError(f"The schema has no categorical column {name!r} to form groups.")
+        columns: list[Numeric | Categorical] = [c for c in self.columns if c is not chosen]
+        if self.sensitive is not None:
+            columns.append(Categorical(self.sensitive.name, self.sensitive.values))
+        return replace(self, columns=tuple(columns), sensitive=Outcome(name, chosen.values))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Schema:
+        """Read a TOML or JSON file."""
+        path = Path(path)
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise SchemaError(f"Cannot read the schema file {path}.") from error
+        try:
+            if path.suffix == ".json":
+                return cls.from_dict(json.loads(text))
+            return cls.from_toml(text)
+        except json.JSONDecodeError as error:
+            raise SchemaError(f"The schema file {path} is not valid JSON: {error}.") from error
+        except RecursionError as error:
+            raise SchemaError(f"The schema file {path} is nested too deeply.") from error
+
+    @classmethod
+    def from_toml(cls, text: str) -> Schema:
+        """Read a schema from TOML text."""
+        try:
+            data = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise SchemaError(f"The schema is not valid TOML: {error}.") from error
+        except RecursionError as error:
+            raise SchemaError("The schema is nested too deeply.") from error
+        return cls.from_dict(data)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Schema:
+        """Build a schema from plain data, as found in a TOML or JSON file."""
+        try:
+            _only(data, {"columns", "label", "sensitive", "rows", "inferred"}, "schema")
+            sensitive = data.get("sensitive")
+            rows = data.get("rows")
+            return cls(
+                columns=tuple(_column(c) for c in data["columns"]),
+                label=_outcome(data["label"], "label"),
+                sensitive=None if sensitive is None else _outcome(sensitive, "sensitive"),
+                rows=rows,
+                inferred=_flag(data.get("inferred", False)),
+            )
+        except KeyError as error:
+            raise SchemaError(f"The schema lacks {error.args[0]!r}.") from error
+        except (TypeError, ValueError, AttributeError, OverflowError) as error:
+            if isinstance(error, SchemaError):
+                raise
+            raise SchemaError("The schema does not have the documented form.") from error
+
+    def to_dict(self) -> dict[str, Any]:
+        """The schema as plain data; the reverse of :meth:`from_dict`."""
+        data: dict[str, Any] = {}
+        if self.rows is not None:
+            data["rows"] = self.rows
+        if self.inferred:
+            data["inferred"] = True
+        data["label"] = {"name": self.label.name, "values": list(self.label.values)}
+        if self.sensitive:
+            data["sensitive"] = {
+                "name": self.sensitive.name,
+                "values": list(self.sensitive.values),
+            }
+        data["columns"] = [_column_to_dict(c) for c in self.columns]
+        return data
+
+    def to_toml(self) -> str:
+        """The schema as a TOML file that a person can read, edit and keep."""
+        data = self.to_dict()
+        blocks = ["".join(_toml_line(k, v) for k, v in data.items() if not _nested(v))]
+        for name in ("label", "sensitive"):
+            if name in data:
+                lines = "".join(_toml_line(k, v) for k, v in data[name].items())
+                blocks.append(f"[{name}]\n{lines}")
+        for column in data["columns"]:
+            lines = "".join(_toml_line(k, v) for k, v in column.items())
+            blocks.append(f"[[columns]]\n{lines}")
+        return "\n".join(block for block in blocks if block)
+
+
+def _check_values(name: str, values: Sequence[str], at_least: int) -> None:
+    if not all(isinstance(v, str) for v in values):
+        raise SchemaError(f"The values of {name!r} must be text.")
+    if len(set(values)) != len(values):
+        raise SchemaError(f"The values of {name!r} must be distinct.")
+    if len(values) < at_least:
+        raise SchemaError(f"{name!r} needs at least {at_least} values, got {len(values)}.")
+    if len(values) > MOST_CATEGORIES:
+        raise SchemaError(f"{name!r} has more than {MOST_CATEGORIES} values.")
+
+
+def _outcome(data: dict[str, Any], what: str) -> Outcome:
+    _only(data, {"name", "values"}, what)
+    return Outcome(_name(data["name"]), _words(data["values"]))
+
+
+def _column(data: dict[str, Any]) -> Numeric | Categorical:
+    kind, name = data["kind"], _name(data["name"])
+    if kind == "categorical":
+        _only(data, {"name", "kind", "values"}, name)
+        return Categorical(name, _words(data["values"]))
+    if kind == "numeric":
+        _only(data, {"name", "kind", "bounds", "center", "scale", "edges"}, name)
+        low, high = _list(data["bounds"])
+        edges = data.get("edges")
+        return Numeric(
+            name,
+            (_number(low), _number(high)),
+            center=None if "center" not in data else _number(data["center"]),
+            scale=None if "scale" not in data else _number(data["scale"]),
+            edges=None if edges is None else tuple(_number(e) for e in _list(edges)),
+        )
+    raise SchemaError(f"Column {name!r} must be of kind numeric or categorical, got {kind!r}.")
+
+
+def _column_to_dict(column: Numeric | Categorical) -> dict[str, Any]:
+    if isinstance(column, Categorical):
+        return {"name": column.name, "kind": "categorical", "values": list(column.values)}
+    data: dict[str, Any] = {"name": column.name, "kind": "numeric", "bounds": list(column.bounds)}
+    for key in ("center", "scale"):
+        if getattr(column, key) is not None:
+            data[key] = getattr(column, key)
+    if column.edges is not None:
+        data["edges"] = list(column.edges)
+    return data
+
+
+def _name(value: object) -> str:
+    if isinstance(value, (str, int)) and not isinstance(value, bool):
+        return str(value)
+    raise SchemaError("The name of a column must be text.")
+
+
+def _list(value: object) -> list[Any]:
+    if not isinstance(value, (list, tuple)):
+        raise SchemaError("Expected a list of values, bounds or edges.")
+    return list(value)
+
+
+def _number(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise SchemaError("Bounds, center, scale and edges must be numbers.")
+    return float(value)
+
+
+def _flag(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise SchemaError("The entry 'inferred' must be true or false.")
+    return value
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def _words(values: object) -> tuple[str, ...]:
+    return tuple(_word(v) for v in _list(values))
+
+
+def _word(value: object) -> str:
+    """Values are compared as text: 1, 1.0 and "1" in a file are the same."""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    if isinstance(value, (dict, list)) or value is None or value != value:
+        raise SchemaError("Values of a column must be text or numbers.")
+    return str(value)
+
+
+def _only(data: dict[str, Any], allowed: set[str], where: str) -> None:
+    unknown = sorted(set(data) - allowed)
+    if unknown:
+        raise SchemaError(f"Unknown entry {unknown[0]!r} in {where}.")
+
+
+def _nested(value: object) -> bool:
+    return isinstance(value, dict) or (isinstance(value, list) and isinstance(value[0], dict))
+
+
+def _toml_line(key: str, value: object) -> str:
+    # JSON numbers, lists and strings are valid TOML values, but for pairs of surrogates (so no \u
+    # escapes) and the character DEL.
+    return f"{key} = {json.dumps(value, ensure_ascii=False)}\n".replace("\x7f", "\\u007f")

@@ -1,0 +1,76 @@
+"""Scopes: who is in which part of the data, by one coin per person.
+
+A random permutation of n rows would break parallel composition: removing one record would move
+others. Here every record's place depends on its own coin alone, so that adding or removing a
+record changes one scope by one record and leaves the others as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from hashlib import blake2b
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfair.errors import InputError
+from dpfair.privacy.noise import Noise
+
+__all__ = ["bound_units", "coin_split", "keyed_coins"]
+
+
+def coin_split(
+    n: int,
+    shares: Mapping[str, float],
+    noise: Noise,
+    units: Sequence[str | None] | None = None,
+) -> dict[str, NDArray[np.int64]]:
+    """Send every record to one of the named scopes, with the given probabilities.
+
+    With ``units``, all records of a unit share one coin.
+
+    Examples
+    --------
+    >>> parts = coin_split(1000, {"train": 0.75, "release": 0.25}, Noise(seed=1))
+    >>> sum(len(rows) for rows in parts.values())
+    1000
+    """
+    weights = np.array(list(shares.values()), dtype=np.float64)
+    if not (np.all(weights > 0) and abs(weights.sum() - 1) < 1e-9):
+        raise InputError(f"Expected positive shares that add up to 1, got {dict(shares)}.")
+    if units is None:
+        coins = noise.uniforms(n)
+    else:
+        coins = keyed_coins([repr(u).encode() for u in units], noise.take(32))
+    places = np.searchsorted(np.cumsum(weights)[:-1], coins, side="right")
+    return {name: np.flatnonzero(places == i) for i, name in enumerate(shares)}
+
+
+def keyed_coins(identities: Sequence[bytes], key: bytes) -> NDArray[np.float64]:
+    """A uniform number in (0, 1) per identity: the same for the same identity and key."""
+    digests = b"".join(blake2b(i, key=key, digest_size=8).digest() for i in identities)
+    # 52 bits and a half: with 53 bits the half would not fit, and the largest would round to 1.
+    fractions = (np.frombuffer(digests, dtype="<u8") >> np.uint64(12)).astype(np.float64)
+    return (fractions + 0.5) * 2.0**-52
+
+
+def bound_units(units: Sequence[str | None], rows_per_unit: int) -> NDArray[np.int64]:
+    """The positions of the first ``rows_per_unit`` records of every unit.
+
+    Which records of a person stay depends on that person's records alone. Records without an
+    identifier are left out: taken for one person, they would make room for each other.
+
+    Examples
+    --------
+    >>> bound_units(["a", "b", "a", "a"], 2).tolist()
+    [0, 1, 2]
+    """
+    seen: dict[str | None, int] = {}
+    kept = []
+    for position, unit in enumerate(units):
+        if not unit:
+            continue
+        seen[unit] = seen.get(unit, 0) + 1
+        if seen[unit] <= rows_per_unit:
+            kept.append(position)
+    return np.array(kept, dtype=np.int64)

@@ -1,0 +1,273 @@
+"""Any table in, one form out: pandas, polars, pyarrow, numpy or a file.
+
+What the rest of dpfair sees of a table is a :class:`Records` object: clamped numbers, category
+codes, group codes and label codes, all by the schema. It does not depend on the container that
+the table came in.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfair.errors import InputError, SchemaError
+from dpfair.schema import Categorical, Numeric, Outcome, Schema
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = [
+    "Records",
+    "column_names",
+    "encode",
+    "get_column",
+    "outcome_codes",
+    "read_table",
+    "row_count",
+    "row_identities",
+    "select_columns",
+    "take_rows",
+    "words",
+]
+
+
+@dataclass(frozen=True)
+class Records:
+    """Rows encoded by a schema.
+
+    ``numeric`` holds clamped numbers with NaN for missing; ``codes`` the position of the
+    category, or one past the last for *other*.
+    """
+
+    numeric: NDArray[np.float64]
+    codes: NDArray[np.int32]
+    groups: NDArray[np.int64]
+    labels: NDArray[np.int64] | None = None
+
+    def __len__(self) -> int:
+        return len(self.groups)
+
+    def take(self, rows: NDArray[Any] | slice) -> Records:
+        """The chosen rows."""
+        labels = None if self.labels is None else self.labels[rows]
+        return Records(self.numeric[rows], self.codes[rows], self.groups[rows], labels)
+
+    def with_labels(self, labels: NDArray[np.int64]) -> Records:
+        """The same rows with label codes."""
+        return replace(self, labels=labels)
+
+    def identities(self) -> list[bytes]:
+        """What tells one record from another: its encoded features and group."""
+        if not len(self):
+            return []
+        numeric = np.where(np.isnan(self.numeric), np.nan, self.numeric + 0.0)  # -0.0 is 0.0
+        parts = [
+            np.ascontiguousarray(numeric.astype("<f8")).view(np.uint8).reshape(len(self), -1),
+            np.ascontiguousarray(self.codes.astype("<i4")).view(np.uint8).reshape(len(self), -1),
+            self.groups.astype("<i8").reshape(-1, 1).view(np.uint8),
+        ]
+        return [row.tobytes() for row in np.concatenate(parts, axis=1)]
+
+
+def encode(table: Any, schema: Schema, groups: Any = None) -> Records:
+    """Encode a table's features and groups by the schema; total, never raises on a value.
+
+    ``groups`` replaces the sensitive column when it is given apart from the table.
+    """
+    n = row_count(table)
+    numeric = [_clamped(numbers(get_column(table, c.name)), c) for c in schema.numeric]
+    codes = [_codes(words(get_column(table, c.name)), c) for c in schema.categorical]
+    if schema.sensitive is None:
+        group_codes = np.zeros(n, dtype=np.int64)
+    else:
+        values = groups if groups is not None else get_column(table, schema.sensitive.name)
+        group_codes = outcome_codes(words(values), schema.sensitive)
+        if len(group_codes) != n:
+            raise InputError(f"Expected one group per row ({n}), got {len(group_codes)}.")
+    return Records(
+        numeric=np.stack(numeric, axis=1) if numeric else np.empty((n, 0)),
+        codes=np.stack(codes, axis=1) if codes else np.empty((n, 0), dtype=np.int32),
+        groups=group_codes,
+    )
+
+
+def outcome_codes(values: Sequence[str | None], outcome: Outcome) -> NDArray[np.int64]:
+    """Positions in the declared values; -1 for any other value.
+
+    Training sends -1 to the first declared value, prediction refuses it.
+    """
+    places = {v: i for i, v in enumerate(outcome.values)}
+    return np.fromiter((places.get(v, -1) for v in values), np.int64, len(values))  # type: ignore[arg-type]
+
+
+def row_count(table: Any) -> int:
+    """The number of rows of any table."""
+    if hasattr(table, "shape"):
+        return int(table.shape[0])
+    return len(table)
+
+
+def column_names(table: Any) -> list[str]:
+    """The names of the columns; x0, x1, ... for an array."""
+    if _is_frame(table):
+        return [str(c) for c in _frame(table).columns]
+    array = _as_array(table)
+    return [f"x{i}" for i in range(array.shape[1])]
+
+
+def get_column(table: Any, name: str) -> Any:
+    """One column as an array or a series."""
+    names = column_names(table)
+    if name not in names:
+        listed = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
+        raise SchemaError(f"The table has no column {name!r}; it has {listed}.")
+    if _is_frame(table):
+        frame = _frame(table)
+        return frame.get_column(frame.columns[names.index(name)])
+    return _as_array(table)[:, names.index(name)]
+
+
+def take_rows(table: Any, rows: NDArray[np.int64]) -> Any:
+    """Some rows of a table, in the same container."""
+    if _is_frame(table):
+        return _frame(table)[rows].to_native()
+    return _as_array(table)[rows]
+
+
+def select_columns(table: Any, names: list[str]) -> Any:
+    """Some columns of a data frame, in the same container."""
+    return _frame(table).select(names).to_native()
+
+
+def row_identities(table: Any, groups: NDArray[np.int64]) -> list[bytes]:
+    """What tells one row of any table from another, whatever the container."""
+    columns = [words(get_column(table, name)) for name in column_names(table)]
+    rows = zip(*columns, groups.tolist(), strict=True)
+    return [repr(row).encode() for row in rows]
+
+
+def read_table(path: str | Path) -> pl.DataFrame:
+    """Read a CSV file (every value as text, so that reading cannot fail on a value) or Parquet."""
+    import polars as pl
+
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(f"There is no file {path}.")
+    try:
+        if path.suffix.lower() in {".parquet", ".pq"}:
+            frame = pl.read_parquet(path)
+        else:
+            frame = pl.read_csv(path, infer_schema=False, truncate_ragged_lines=True)
+    except pl.exceptions.NoDataError:
+        raise InputError(f"The file {path} is empty.") from None
+    except (pl.exceptions.PolarsError, OSError):
+        # Without its cause, which may quote a record.
+        raise InputError(f"The file {path} is not a readable table.") from None
+    if frame.height == 0:
+        raise InputError(f"The file {path} has no rows.")
+    return frame
+
+
+def numbers(values: Any) -> NDArray[np.float64]:
+    """A column as floats; what is not a number is NaN."""
+    values = _series(values)
+    if hasattr(values, "to_numpy") and values.dtype.is_numeric() and not values.dtype.is_decimal():
+        values = values.to_numpy()
+    array = _plain_array(values)
+    if array.dtype.kind in "biuf":
+        return array.astype(np.float64)
+    if array.dtype.kind in "mM":
+        return np.full(len(array), np.nan)
+    return np.fromiter((_number(v) for v in array.tolist()), np.float64, len(array))
+
+
+def words(values: Any) -> list[str | None]:
+    """A column as text; 1, 1.0 and "1" are one word, missing values are None."""
+    array = _plain_array(_series(values))
+    if array.dtype.kind in "mM" and np.datetime_data(array.dtype)[0] in {"ns", "ps", "fs", "as"}:
+        array = array.astype(f"{array.dtype.kind}8[us]")  # finer ones would become plain integers
+    if array.dtype.kind in "iu":
+        return [str(v) for v in array.tolist()]
+    return [_word(v) for v in array.tolist()]
+
+
+def _clamped(values: NDArray[np.float64], column: Numeric) -> NDArray[np.float64]:
+    return np.clip(values, *column.bounds)
+
+
+def _codes(values: Sequence[str | None], column: Categorical) -> NDArray[np.int32]:
+    places: dict[str | None, int] = {v: i for i, v in enumerate(column.values)}
+    other = len(column.values)
+    return np.fromiter((places.get(v, other) for v in values), np.int32, len(values))
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+    except Exception:  # whatever a foreign object raises, the value is not a number
+        return math.nan
+
+
+def _word(value: Any) -> str | None:
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, (float, np.floating)):
+        number = float(value)
+        if math.isnan(number):
+            return None
+        return str(int(number)) if number.is_integer() else str(number)
+    try:
+        return None if value is None or value != value else str(value)  # NaT
+    except Exception:  # pandas.NA, an array, an integer of 5000 digits: nothing that is a word
+        return None
+
+
+def _plain_array(values: Any) -> NDArray[Any]:
+    if hasattr(values, "to_list"):
+        # Converting a column with missing values to an array can round large integers, and
+        # narwhals fills the gaps of a pyarrow dictionary.
+        items = values.to_list()
+        return np.fromiter(items, dtype=object, count=len(items))
+    array = np.asarray(values)
+    if array.dtype.kind in "SU":
+        array = array.astype(object)
+    if array.ndim != 1:
+        raise InputError(f"Expected a column, got an array of {array.ndim} dimensions.")
+    return array
+
+
+def _as_array(table: Any) -> NDArray[Any]:
+    array = np.asarray(table)
+    if array.ndim != 2:
+        raise InputError(f"Expected a table of two dimensions, got {array.ndim}.")
+    return array
+
+
+def _frame(table: Any) -> Any:
+    import narwhals as nw
+
+    try:
+        return nw.from_native(table, eager_only=True)
+    except nw.exceptions.DuplicateError:
+        raise SchemaError("The table has two columns of the same name.") from None
+    except TypeError:
+        raise InputError(f"Expected a table in memory, got {type(table).__name__}.") from None
+
+
+def _series(values: Any) -> Any:
+    """A column of any library as a narwhals series; lists and arrays stay as they are."""
+    import narwhals as nw
+
+    return nw.from_native(values, series_only=True, pass_through=True)
+
+
+def _is_frame(table: Any) -> bool:
+    return hasattr(table, "__dataframe__") or hasattr(table, "columns")

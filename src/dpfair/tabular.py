@@ -1,0 +1,187 @@
+"""What all estimators share: a table and a schema in, encoded records out."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from dpfair.errors import InputError, PrivacyLeakWarning, SchemaError
+from dpfair.inference import infer_outcome, infer_schema
+from dpfair.schema import Outcome, Schema
+from dpfair.table import (
+    Records,
+    column_names,
+    encode,
+    get_column,
+    outcome_codes,
+    row_count,
+    words,
+)
+
+__all__ = ["TabularInput", "check_table", "column_name", "known_groups", "label_array"]
+
+MOST_GROUPS = 100
+
+
+class TabularInput:
+    """Mixin of estimators with ``schema``, ``sensitive`` and ``strict`` parameters."""
+
+    # Under metadata routing, groups given apart from the table reach every method.
+    __metadata_request__fit: ClassVar = {"sensitive_features": True}
+    __metadata_request__predict: ClassVar = {"sensitive_features": True}
+    __metadata_request__predict_proba: ClassVar = {"sensitive_features": True}
+    __metadata_request__score: ClassVar = {"sensitive_features": True}
+
+    schema: Schema | None
+    sensitive: str | int | None
+    strict: bool
+    schema_: Schema
+    classes_: NDArray[Any]
+
+    def score(self, X: Any, y: Any, sensitive_features: Any = None) -> float:
+        """The share of records whose decision equals their label."""
+        decisions = self.predict(X, sensitive_features=sensitive_features)  # type: ignore[attr-defined]
+        return float(np.mean(decisions == np.asarray(y)))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.poor_score = True
+        return tags
+
+    def _training_records(self, X: Any, y: Any, sensitive_features: Any) -> Records:
+        """Fix the schema and encode; values that contradict a declared schema never raise."""
+        table = check_table(self, X, reset=True)
+        labels = label_array(y, row_count(table))
+        self.schema_ = self._fix_schema(table, labels, getattr(y, "name", None), sensitive_features)
+        self.classes_ = _class_values(self.schema_.label, labels)
+        records = encode(table, self.schema_, sensitive_features)
+        codes = outcome_codes(words(labels), self.schema_.label)
+        known = replace(records, groups=np.maximum(records.groups, 0))
+        return known.with_labels(np.maximum(codes, 0))
+
+    def _new_records(self, X: Any, sensitive_features: Any) -> Records:
+        check_is_fitted(self)
+        table = check_table(self, X, reset=False)
+        records = encode(table, self.schema_, sensitive_features)
+        known_groups(records.groups, self.schema_.groups)
+        return records
+
+    def _fix_schema(
+        self, table: Any, labels: NDArray[Any], label_name: object, sensitive_features: Any
+    ) -> Schema:
+        sensitive = None if self.sensitive is None else column_name(table, self.sensitive)
+        if self.schema is not None:
+            return self.schema if sensitive is None else self.schema.with_sensitive(sensitive)
+        message = (
+            "No schema given: bounds, categories, classes and groups are read off the data, "
+            "which is not private. Declare them with schema=."
+        )
+        if self.strict:
+            raise SchemaError(message)
+        warnings.warn(message, PrivacyLeakWarning, stacklevel=4)
+        taken = column_names(table)
+        label_name = str(label_name) if label_name not in (None, *taken) else "label"
+        while label_name in taken:
+            label_name = f"{label_name}_"
+        _check_binary(labels)
+        label = infer_outcome(label_name, labels, what="label", most=2)
+        groups = None
+        if sensitive_features is not None:
+            name = str(getattr(sensitive_features, "name", None) or "sensitive_features")
+            while name in {*taken, label_name}:
+                name = f"{name}_"
+            groups = infer_outcome(
+                name, sensitive_features, what="sensitive column", most=MOST_GROUPS
+            )
+        elif sensitive is not None:
+            groups = infer_outcome(
+                sensitive, get_column(table, sensitive), what="sensitive column", most=MOST_GROUPS
+            )
+        unit = getattr(self, "unit", None)
+        leave_out = frozenset() if unit is None else frozenset([column_name(table, unit)])
+        return infer_schema(table, label, groups, leave_out=leave_out)
+
+
+def check_table(estimator: Any, X: Any, *, reset: bool) -> Any:
+    """Let scikit-learn remember (or compare) the columns; arrays are checked for their form."""
+    if hasattr(X, "columns") or hasattr(X, "__dataframe__"):
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+        if row_count(X) == 0:
+            raise InputError("Found array with 0 sample(s): the table has no rows.")
+        return X
+    return validate_data(estimator, X, reset=reset, dtype=None, ensure_all_finite=False)
+
+
+def column_name(table: Any, column: str | int) -> str:
+    """A column given by name or position, as a name of the table."""
+    names = column_names(table)
+    name = (
+        names[column] if isinstance(column, int) and -len(names) <= column < len(names) else column
+    )
+    if name not in names:
+        raise SchemaError(f"The table has no column {column!r}; it has {', '.join(names[:20])}.")
+    return str(name)
+
+
+def known_groups(groups: NDArray[np.int64], names: tuple[str, ...]) -> None:
+    """Refuse records of a group that the model never knew, without naming it."""
+    unknown = int((groups < 0).sum())
+    if unknown:
+        raise InputError(
+            f"{unknown} records belong to a group the model never knew; "
+            f"it knows {', '.join(names[:20])}."
+        )
+
+
+def label_array(y: Any, n: int) -> NDArray[Any]:
+    """The labels as a plain array of the right length."""
+    if y is None:
+        raise InputError("This estimator requires y to be passed, but the target y is None.")
+    if hasattr(y, "to_numpy"):
+        y = y.to_numpy()
+    labels = np.asarray(y)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        from sklearn.utils.validation import column_or_1d
+
+        labels = column_or_1d(labels, warn=True)
+    if labels.ndim != 1 or len(labels) != n:
+        raise InputError(f"Expected one label per row ({n}), got an array of shape {labels.shape}.")
+    return labels
+
+
+def _check_binary(labels: NDArray[Any]) -> None:
+    """Only for labels without a declared schema: what scikit-learn users expect to be told."""
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        raise InputError("Input y contains NaN or infinity; labels must be two plain values.")
+    kind = type_of_target(labels, raise_unknown=True)
+    if kind != "binary":
+        raise InputError(
+            f"Only binary classification is supported. The type of the target is {kind}."
+        )
+
+
+def _class_values(label: Outcome, labels: NDArray[Any]) -> NDArray[Any]:
+    """The declared classes in the type of the given labels, so that predictions compare equal."""
+    kind: str = labels.dtype.kind
+    if kind == "O" and len(labels):
+        kind = {bool: "b", int: "i", float: "f"}.get(type(labels[0]), "O")
+    if kind == "b":
+        return np.array([value in ("1", "True", "true") for value in label.values])
+    if kind in "iuf":
+        try:
+            numbers = np.array([float(value) for value in label.values])
+        except ValueError:
+            # Labels are numbers while the schema declares words: decisions are then words.
+            return np.array(label.values)
+        return numbers if kind == "f" else numbers.astype(np.int64)
+    return np.array(label.values, dtype=object if kind == "O" else None)

@@ -1,0 +1,46 @@
+"""Checks of public parameters, in one form: what was expected, what came.
+
+Every check is written so that NaN fails it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+
+from dpfair.errors import InputError
+
+__all__ = ["at_least", "in_open_interval", "one_of", "positive"]
+
+
+def positive(**parameters: float) -> None:
+    """Each parameter is a finite number greater than zero.
+
+    >>> positive(epsilon=-1)
+    Traceback (most recent call last):
+    dpfair.errors.InputError: Expected epsilon > 0 and finite, got -1.
+    """
+    for name, value in parameters.items():
+        if not (value > 0 and math.isfinite(value)):
+            raise InputError(f"Expected {name} > 0 and finite, got {value}.")
+
+
+def at_least(bound: int, **parameters: int) -> None:
+    """Each parameter is a whole number not below the bound."""
+    for name, value in parameters.items():
+        if not (value >= bound and value == int(value)):
+            raise InputError(f"Expected {name} to be a whole number >= {bound}, got {value}.")
+
+
+def in_open_interval(low: float, high: float, **parameters: float) -> None:
+    """Each parameter lies strictly between the two bounds."""
+    for name, value in parameters.items():
+        if not low < value < high:
+            raise InputError(f"Expected {low} < {name} < {high}, got {value}.")
+
+
+def one_of(allowed: Collection[str], **parameters: str) -> None:
+    """Each parameter is one of the allowed words."""
+    for name, value in parameters.items():
+        if value not in allowed:
+            raise InputError(f"Expected {name} to be one of {', '.join(allowed)}, got {value!r}.")

@@ -1,0 +1,243 @@
+"""The command line, as a user types it: results, messages and exit codes."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+from sample_tables import LOANS, make_loans
+
+from dpfair import Schema
+from dpfair.cli import _run
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A CSV file, a Parquet file, a schema and a model."""
+    path = tmp_path_factory.mktemp("cli")
+    X, y = make_loans(2000)
+    frame = X.with_columns(repaid=pl.Series(y), person=pl.Series(np.arange(2000) // 2))
+    frame.write_csv(path / "loans.csv")
+    frame.write_parquet(path / "loans.parquet")
+    (path / "schema.toml").write_text(Schema.from_dict(LOANS).to_toml())
+    assert _run(["fit", *fit_options(path), "--out", str(path / "m.dpfair"), "--seed", "1"]) == 0
+    return path
+
+
+def fit_options(path, data="loans.csv"):
+    return [str(path / data), "--epsilon", "2", "--schema", str(path / "schema.toml")]
+
+
+def run(capsys, *arguments):
+    capsys.readouterr()
+    code = _run([str(a) for a in arguments])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def run_json(capsys, *arguments):
+    code, out, _ = run(capsys, *arguments, "--json")
+    assert code == 0
+    return json.loads(out)
+
+
+def test_fit_prints_one_object_with_the_promised_fields(folder, capsys):
+    result = run_json(capsys, "fit", *fit_options(folder))
+    assert result["epsilon"] == 2
+    assert result["delta"] == 1e-5
+    assert result["relation"] == "add_remove"
+    assert result["private"] is True
+    assert result["method"] == "Algorithm 2"
+    assert 0 < result["certificate"]["gap_bound"] < 0.2
+    assert result["certificate"]["confidence"] == 0.95
+    assert result["certificate"]["certified"] is True
+    assert [e["scope"] for e in result["ledger"]] == ["train", "release"]
+
+
+def test_a_seed_makes_the_result_repeatable_and_not_private(folder, capsys):
+    first, second = (run_json(capsys, "fit", *fit_options(folder), "--seed", "7") for _ in range(2))
+    assert first == second
+    assert first["private"] is False
+
+
+def test_csv_and_parquet_give_the_same_model(folder, capsys):
+    results = [
+        run_json(capsys, "fit", *fit_options(folder, data), "--seed", "3")
+        for data in ("loans.csv", "loans.parquet")
+    ]
+    assert results[0] == results[1]
+
+
+def test_evaluate_predict_and_report(folder, capsys, tmp_path):
+    model, data = folder / "m.dpfair", folder / "loans.csv"
+    result = run_json(capsys, "evaluate", model, data)
+    assert result["n"] == 2000
+    assert 0.6 < result["accuracy"] < 1
+    assert 0 <= result["gap"] < 0.2
+    assert set(result["group_rates"]) == {"f", "m"}
+    code, out, _ = run(capsys, "predict", model, data)
+    decisions = pl.read_csv(out.encode())
+    assert code == 0
+    assert decisions.columns == ["decision", "acceptance_probability"]
+    share = (decisions["decision"] == "yes").mean()
+    assert share == pytest.approx(decisions["acceptance_probability"].mean(), abs=0.05)
+    code, _, err = run(capsys, "predict", model, data, "--out", tmp_path / "decisions.csv")
+    assert code == 0
+    assert "2000 decisions written" in err
+    code, _, _ = run(capsys, "report", model, "--out", tmp_path / "r.html")
+    assert code == 0
+    assert "<html" in (tmp_path / "r.html").read_text()
+
+
+def test_account_shows_every_accountant(capsys):
+    options = ["--sampling-rate", ".034", "--steps", "1500", "--delta", "1e-5"]
+    result = run_json(capsys, "account", "--noise-multiplier", 3.13 / 1.5, *options)
+    answers = result["accountants"]
+    assert set(answers) == {"pld", "rdp", "prv", "gdp"}
+    assert answers["pld"]["epsilon"] == pytest.approx(2.831, abs=0.01)
+    assert [a for a, v in answers.items() if not v["is_bound"]] == ["gdp"]
+    calibrated = run_json(capsys, "account", "--epsilon", "2.9", *options)
+    assert 2.89 < calibrated["accountants"]["pld"]["epsilon"] <= 2.9
+
+
+def test_dry_run_reads_no_record(folder, capsys):
+    result = run_json(capsys, "fit", "no-such-file.csv", *fit_options(folder)[1:], "--dry-run")
+    assert result["spent"] <= 2
+    assert len(result["ledger"]) == 2
+    code, out, _ = run(capsys, "fit", "adult", "--epsilon", "3", "--dry-run")
+    assert code == 0
+    assert "nothing was read" in out
+
+
+def test_without_a_schema_one_is_proposed_and_nothing_is_done(folder, capsys, tmp_path):
+    arguments = ["fit", folder / "loans.csv", "--label", "repaid", "--sensitive", "sex"]
+    arguments += ["--epsilon", "2", "--out", tmp_path / "m"]
+    code, out, err = run(capsys, *arguments)
+    assert code == 2
+    assert "not private" in err
+    assert not (tmp_path / "m").exists()
+    proposed = Schema.from_toml(out)
+    assert proposed.sensitive.values == ("f", "m")
+    result = run_json(capsys, *arguments, "--infer-schema")
+    assert result["private"] is False
+    assert (tmp_path / "m").exists()
+
+
+def test_a_proposed_schema_can_be_saved_and_used(folder, capsys, tmp_path):
+    _, out, _ = run(
+        capsys, "fit", folder / "loans.csv", "--label", "repaid", "--sensitive", "sex",
+        "--epsilon", "2", "--unit", "person",
+    )  # fmt: skip
+    text = out.replace("inferred = true\n", "")
+    (tmp_path / "s.toml").write_text(text)
+    result = run_json(
+        capsys, "fit", folder / "loans.csv", "--schema", tmp_path / "s.toml",
+        "--epsilon", "2", "--unit", "person", "--rows-per-unit", "1",
+    )  # fmt: skip
+    assert result["certificate"]["certified"]
+
+
+def account(rate, steps, *more):
+    options = ["--noise-multiplier", "1", "--sampling-rate", rate, "--steps", steps]
+    return ["account", *options, "--delta", ".1", *more]
+
+
+BAD = {
+    "no such file": (["fit", "nowhere.csv"], "no file nowhere.csv"),
+    "missing label column": (["fit", "{loans}", "--label", "none"], "label"),
+    "missing sensitive column": (["fit", "{loans}", "--sensitive", "none"], "'none'"),
+    "epsilon zero": (["fit", "{loans}", "--epsilon", "0"], "epsilon > 0"),
+    "epsilon negative": (["fit", "{loans}", "--epsilon", "-1"], "epsilon > 0"),
+    "epsilon nan": (["fit", "{loans}", "--epsilon", "nan"], "epsilon > 0"),
+    "epsilon inf": (["fit", "{loans}", "--epsilon", "inf"], "epsilon > 0"),
+    "epsilon text": (["fit", "{loans}", "--epsilon", "much"], "epsilon"),
+    "delta zero": (["fit", "{loans}", "--delta", "0"], "0 < delta < 1"),
+    "delta one": (["fit", "{loans}", "--delta", "1"], "0 < delta < 1"),
+    "delta nan": (["fit", "{loans}", "--delta", "nan"], "0 < delta < 1"),
+    "unreadable schema": (["fit", "{loans}", "--schema", "{broken}"], "TOML"),
+    "no schema file": (["fit", "{loans}", "--schema", "none.toml"], "Cannot read"),
+    "three labels": (["fit", "{loans}", "--schema", "{three}"], "exactly two values"),
+    "one group": (["fit", "{loans}", "--schema", "{one}"], "at least 2 values"),
+    "empty file": (["fit", "{empty}"], "empty"),
+    "only a header": (["fit", "{header}"], "no rows"),
+    "relation": (["fit", "{loans}", "--relation", "friends"], "relation"),
+    "unit": (["fit", "{loans}", "--unit", "nobody"], "'nobody'"),
+    "rows per unit": (["fit", "{loans}", "--rows-per-unit", "0"], "rows_per_unit"),
+    "no folder": (["fit", "{loans}", "--out", "nowhere/at/all"], "no directory"),
+    "unknown option": (["fit", "{loans}", "--epsilom", "3"], "epsilom"),
+    "no arguments": (["fit"], "DATA"),
+    "unknown command": (["fix"], "fix"),
+    "no model": (["evaluate", "none.dpfair", "{loans}"], "no model file"),
+    "bad model": (["predict", "{loans}", "{loans}"], "not a valid dpfair model"),
+    "unknown group": (["predict", "{model}", "{martian}"], "group the model never knew"),
+    "missing feature": (["predict", "{model}", "{narrow}"], "no column"),
+    "missing label": (["evaluate", "{model}", "{unlabelled}"], "no label column"),
+    "account both": (account("1", "1", "--epsilon", "1"), "either"),
+    "account rate": (account("2", "1"), "sampling_rate"),
+    "account steps": (account("1", "0"), "steps"),
+    "demo data": (["demo", "--dataset", "iris"], "adult, credit"),
+    "not a table": (["fit", "{binary}"], "not a readable table"),
+}
+
+
+@pytest.fixture(scope="module")
+def bad_files(folder, tmp_path_factory):
+    path = tmp_path_factory.mktemp("bad")
+    frame = pl.read_csv(folder / "loans.csv")
+    base = Schema.from_dict(LOANS).to_dict()
+    files = {"loans": folder / "loans.csv", "model": folder / "m.dpfair"}
+    texts = {
+        "broken": "label = [",
+        "three": json.dumps(base | {"label": {"name": "repaid", "values": ["a", "b", "c"]}}),
+        "one": json.dumps(base | {"sensitive": {"name": "sex", "values": ["f"]}}),
+        "empty": "",
+        "header": "age,income,job,sex,repaid\n",
+        "martian": frame.head(3).with_columns(sex=pl.lit("martian")).write_csv(),
+        "narrow": frame.select("age").head(3).write_csv(),
+        "unlabelled": frame.drop("repaid").head(3).write_csv(),
+    }
+    for name, text in texts.items():
+        files[name] = path / (name + (".json" if text.startswith("{") else ".csv"))
+        files[name].write_text(text)
+    files["binary"] = path / "binary.parquet"
+    files["binary"].write_bytes(bytes(range(256)))
+    return files
+
+
+@pytest.mark.parametrize("mistake", BAD)
+def test_bad_input_is_one_sentence_and_exit_code_2(mistake, folder, bad_files, capsys):
+    arguments, expected = BAD[mistake]
+    arguments = [a.format(**bad_files) for a in arguments]
+    if arguments[:1] == ["fit"] and len(arguments) > 1:
+        if "--epsilon" not in arguments:
+            arguments += ["--epsilon", "2"]
+        if "--schema" not in arguments:
+            arguments += ["--schema", str(folder / "schema.toml")]
+    code, out, err = run(capsys, *arguments)
+    assert code == 2
+    assert out == ""
+    assert expected in err
+    assert err.startswith("dpfair: ")
+    assert err.count("\n") == 1
+    assert "Traceback" not in err
+
+
+def test_no_message_shows_a_record(folder, bad_files, capsys):
+    _, _, err = run(capsys, "predict", bad_files["model"], bad_files["martian"])
+    assert "martian" not in err
+
+
+def test_demo_writes_its_files(capsys, tmp_path):
+    out = tmp_path / "demo"
+    result = run_json(capsys, "demo", "--dataset", "credit", "--out", out, "--seed", "2")
+    assert (out / "model.dpfair").exists()
+    assert (out / "report.html").exists()
+    assert result["evaluation"]["accuracy"] > 0.79
+    assert result["certificate"]["certified"]
+
+
+def test_fit_on_a_word_can_choose_other_groups(capsys):
+    result = run_json(capsys, "fit", "adult", "--epsilon", "3", "--sensitive", "race")
+    assert len(result["certificate"]["groups"]) == 5

@@ -1,0 +1,158 @@
+"""What every estimator must do, found by walking the list; a new method is one line here."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from dpfair import FairPostProcessor, InputError, PrivateFairClassifier, PrivateLogisticRegression
+
+ESTIMATORS = [
+    PrivateLogisticRegression(),
+    PrivateFairClassifier(),
+    FairPostProcessor(LogisticRegression()),
+]
+
+
+@parametrize_with_checks(ESTIMATORS)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def accepts_above_40(table):
+    return (np.asarray(table["income"]) > 40).astype(int)
+
+
+def fair_estimators(schema, seed=1):
+    return [
+        PrivateFairClassifier(2, schema=schema, sensitive="sex", random_state=seed),
+        FairPostProcessor(
+            accepts_above_40, 2, sensitive="sex", groups=["f", "m"], random_state=seed
+        ),
+        FairPostProcessor(accepts_above_40, sensitive="sex", random_state=seed),
+    ]
+
+
+@pytest.fixture(params=range(3), ids=["private", "algorithm2", "algorithm1"])
+def estimator(request, loan_schema):
+    return fair_estimators(loan_schema)[request.param]
+
+
+def containers(frame):
+    return {"polars": frame, "pandas": frame.to_pandas(), "pyarrow": frame.to_arrow()}
+
+
+def test_every_container_gives_the_same_model_and_decisions(estimator, loans):
+    X, y = loans
+    results = {}
+    for name, table in containers(X).items():
+        model = clone(estimator).fit(table, y)
+        results[name] = (model.release_, model.predict(table).tolist())
+    assert results["polars"] == results["pandas"] == results["pyarrow"]
+
+
+def test_arrays_give_the_same_decisions_as_frames(loans):
+    X, y = loans
+    numbers = X.select("age", "income").with_columns(sex=(X["sex"] == "m").cast(int))
+    frame_model = PrivateFairClassifier(2, sensitive="sex", random_state=3).fit(numbers, y)
+    array_model = PrivateFairClassifier(2, sensitive=2, random_state=3).fit(numbers.to_numpy(), y)
+    assert frame_model.release_.counts == array_model.release_.counts
+    expected = frame_model.predict(numbers)
+    np.testing.assert_array_equal(array_model.predict(numbers.to_numpy()), expected)
+
+
+def test_groups_apart_from_the_table_give_the_same_result(loans, loan_schema):
+    X, y = loans
+    inside = PrivateFairClassifier(2, schema=loan_schema, random_state=1).fit(X, y)
+    outside = PrivateFairClassifier(2, schema=loan_schema, random_state=1)
+    features = X.drop("sex")
+    outside.fit(features, y, sensitive_features=X["sex"])
+    np.testing.assert_array_equal(
+        inside.predict(X), outside.predict(features, sensitive_features=X["sex"])
+    )
+
+
+def test_works_in_pipeline_grid_search_and_cross_validate(loans, loan_schema):
+    X, y = loans
+    model = PrivateFairClassifier(3, schema=loan_schema, sensitive="sex", random_state=0)
+    pipeline = Pipeline([("same", FunctionTransformer()), ("fair", model)])
+    scores = cross_validate(pipeline, X, y, cv=3, error_score="raise")["test_score"]
+    assert scores.mean() > 0.6
+    search = GridSearchCV(model, {"epsilon": [1.0, 4.0]}, cv=2, error_score="raise").fit(X, y)
+    assert search.best_params_["epsilon"] in (1.0, 4.0)
+
+
+def test_metadata_routing_passes_the_groups(loans, loan_schema):
+    from sklearn import config_context
+
+    X, y = loans
+    model = PrivateFairClassifier(3, schema=loan_schema, random_state=0)
+    with config_context(enable_metadata_routing=True):
+        result = cross_validate(
+            model,
+            X.drop("sex"),
+            y,
+            cv=2,
+            error_score="raise",
+            params={"sensitive_features": X["sex"].to_numpy()},
+        )
+    assert result["test_score"].mean() > 0.6
+
+
+def test_decisions_are_repeatable_and_independent_of_the_batch(estimator, loans):
+    X, y = loans
+    model = clone(estimator).fit(X, y)
+    whole = model.predict(X)
+    np.testing.assert_array_equal(whole, model.predict(X))
+    single = [model.predict(X[i : i + 1])[0] for i in range(40)]
+    assert single == whole[:40].tolist()
+
+
+def test_fresh_coins_differ_between_calls(estimator, loans):
+    X, y = loans
+    model = clone(estimator).set_params(coins="fresh").fit(X, y)
+    assert not np.array_equal(model.predict(X), model.predict(X))
+
+
+def test_predict_proba_is_the_acceptance_probability(estimator, loans):
+    X, y = loans
+    model = clone(estimator).set_params(coins="fresh").fit(X, y)
+    positive = model.classes_[1]
+    mean = np.mean([model.predict(X) == positive for _ in range(200)], axis=0)
+    exact = model.predict_proba(X)[:, 1]
+    error = np.sqrt(exact * (1 - exact) / 200)
+    assert np.all(np.abs(mean - exact) <= 5 * error + 1e-12)
+
+
+def test_an_unseen_group_is_an_error_without_its_name(estimator, loans):
+    import polars as pl
+
+    X, y = loans
+    model = clone(estimator).fit(X, y)
+    with pytest.raises(InputError, match="1 records belong to a group the model never knew") as e:
+        model.predict(X[:5].with_columns(sex=pl.Series(["f", "m", "martian", "f", "m"])))
+    assert "martian" not in str(e.value)
+
+
+def test_same_seed_same_model_and_never_private(loan_schema, loans):
+    X, y = loans
+    for first, second in zip(
+        fair_estimators(loan_schema), fair_estimators(loan_schema), strict=True
+    ):
+        a, b = first.fit(X, y), second.fit(X, y)
+        assert a.certificate_ == b.certificate_
+        assert not a.certificate_.privacy.private
+        assert "NOT PRIVATE" in str(a.certificate_)
+
+
+def test_unseeded_fits_are_private_and_differ(loan_schema, loans):
+    X, y = loans
+    a, b = (PrivateFairClassifier(1, schema=loan_schema).fit(X, y) for _ in range(2))
+    assert a.certificate_.privacy.private
+    assert not np.array_equal(a.scorer_.weights, b.scorer_.weights)

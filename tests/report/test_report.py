@@ -1,0 +1,244 @@
+"""The report is complete, safe, honest about what is not private, and the same every time."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from html.parser import HTMLParser
+from xml.etree import ElementTree
+
+import numpy as np
+import polars as pl
+import pytest
+
+from dpfair import FairPostProcessor, PrivateFairClassifier, Schema
+from dpfair.certificate import round_up
+from dpfair.errors import InputError
+from dpfair.report import render_report, write_report
+from dpfair.report.account import scope_costs
+
+ATTACK = "<script>alert(1)</script>"
+VOID = {"meta", "link", "br", "hr", "img", "input"}
+EVALUATION = {
+    "n": 1234,
+    "accuracy": 0.8125,
+    "gap": 0.0314,
+    "group_rates": {ATTACK: 0.271},
+    "floor": 0.0057,
+}
+
+
+class Page(HTMLParser):
+    """Checks that tags nest; collects the tags, the attributes and the visible text."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self.text = ""
+        self.feed(page)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data if self.open[-1:] != ["style"] else ""
+
+
+def table(groups=("f", "m"), column="age", rows=6000):
+    rng = np.random.default_rng(0)
+    who, age = rng.integers(len(groups), size=rows), rng.uniform(20, 60, rows)
+    y = np.where(age + 8 * who + rng.normal(0, 5, rows) > 45, "yes", "no")
+    X = pl.DataFrame({column: age, "group": [groups[i] for i in who]})
+    return X, y
+
+
+def schema(groups=("f", "m"), column="age"):
+    return Schema.from_dict(
+        {
+            "label": {"name": "repaid", "values": ["no", "yes"]},
+            "sensitive": {"name": "group", "values": list(groups)},
+            "columns": [{"name": column, "kind": "numeric", "bounds": [20, 60]}],
+        }
+    )
+
+
+def fitted(groups=("f", "m"), column="age", **options):
+    X, y = table(groups, column)
+    model = PrivateFairClassifier(3, schema=schema(groups, column), sensitive="group", **options)
+    return model.fit(X, y)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return fitted()
+
+
+@pytest.fixture(scope="module")
+def seeded():
+    return fitted(random_state=7, public_sizes=True, composition="basic")
+
+
+def postprocessor(**options):
+    X = np.random.default_rng(0).integers(0, 3, size=(900, 2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return FairPostProcessor(lambda X: X.sum(axis=1) > 2, sensitive=0, **options).fit(X)
+
+
+@pytest.fixture(
+    scope="module", params=["private", "seeded", "three", "exact", "noisy", "one", "person"]
+)
+def any_model(request, model, seeded):
+    if request.param == "one":
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            X, y = table()
+            return PrivateFairClassifier(1).fit(X, y)
+    if request.param == "person":
+        X, y = table()
+        X = X.with_columns(person=pl.int_range(len(X)).cast(pl.String))
+        return PrivateFairClassifier(
+            2, schema=schema(), sensitive="group", unit="person", rows_per_unit=2
+        ).fit(X, y)
+    made = {"private": lambda: model, "seeded": lambda: seeded}
+    made |= {"three": lambda: fitted(("a", "b", "c")), "exact": postprocessor}
+    made["noisy"] = lambda: postprocessor(epsilon=1, held_out=True)
+    return made[request.param]()
+
+
+@pytest.mark.parametrize("evaluation", [None, EVALUATION, {}])
+def test_every_page_is_well_formed_self_contained_and_repeatable(any_model, evaluation):
+    text = render_report(any_model, evaluation)
+    page = Page(text)
+    assert "script" not in page.tags
+    assert not {"src", "href", "srcset", "data"} & {name for name, _ in page.attributes}
+    assert not any(name.startswith("on") for name, _ in page.attributes)
+    assert not re.search(r"https?://|url\(|@import|@font-face", text)
+    assert page.tags.count("h2") == 8
+    assert render_report(any_model, evaluation) == text
+
+
+def test_the_svgs_are_well_formed_xml(any_model):
+    drawings = re.findall(r"<svg.*?</svg>", render_report(any_model), flags=re.DOTALL)
+    assert drawings
+    for drawing in drawings:
+        root = ElementTree.fromstring(drawing)
+        assert root.get("role") == "img"
+        assert root.get("aria-label")
+
+
+def test_the_page_forbids_loading_and_scripts(model):
+    assert "default-src 'none'; style-src 'unsafe-inline'" in render_report(model)
+
+
+def test_names_are_escaped_everywhere():
+    hostile = fitted((ATTACK, '"><img src=x onerror=alert(2)>'), column=f"{ATTACK}{{{{7*7}}}}")
+    text = render_report(hostile, EVALUATION | {ATTACK: ATTACK})
+    page = Page(text)
+    assert not {"script", "img"} & set(page.tags)
+    assert page.text.count(ATTACK) >= 8
+    assert "{{7*7}}" in page.text  # a name is never a template
+
+
+def test_the_numbers_are_on_the_page(model):
+    page = Page(render_report(model))
+    fairness = model.certificate_.fairness
+    for value in (fairness.gap_bound, *fairness.bounds.values()):
+        assert round_up(value) in page.text
+    for sentence in model.certificate_.sentences():
+        assert sentence in page.text
+    for before, after in zip(fairness.rates_before, fairness.rates_after, strict=True):
+        assert f"{before:.1%} → {after:.1%}" in page.text
+    for row in model.release_.counts:
+        assert all(f"{count:,}" in page.text for count in row)
+    assert re.search(r"200 x Gaussian, noise multiplier [\d.]+, all records of the", page.text)
+    assert "discrete Laplace, ε = 3 per table" in page.text
+    low, high = sorted(model.rule_.accept.tolist(), key=lambda row: row[1])
+    assert f"{low[1]:.1%} stay accepted" in page.text
+    assert f"{high[0]:.1%} are accepted" in page.text
+
+
+def test_every_bound_on_the_gap_is_shown_and_no_other(seeded):
+    text = Page(render_report(seeded)).text
+    for name in ("C3", "C2", "C1", "paper theorem", "paper proposition (mean)"):
+        assert name in text
+        assert round_up(seeded.certificate_.fairness.bounds[name]) in text
+    assert "utility" not in text
+
+
+def test_a_seed_cannot_be_overlooked(seeded):
+    text = render_report(seeded)
+    assert '<div class="banner bad" role="alert">\n<strong>NOT PRIVATE</strong>' in text
+    assert text.count("NOT PRIVATE") >= 3
+    assert '"tag released"' not in text
+
+
+def test_a_private_certified_model_carries_no_warning(model):
+    text = render_report(model)
+    assert "NOT PRIVATE" not in text
+    assert "NOT CERTIFIED" not in text
+    assert 'class="banner' not in text
+
+
+def test_a_missing_certificate_cannot_be_overlooked():
+    text = render_report(postprocessor(epsilon=1))
+    assert "<strong>NOT CERTIFIED</strong>" in text
+    assert "None of these bounds is a promise" in text
+    assert "group names were read off the data" in text
+
+
+def test_exact_counts_are_not_private_and_have_no_account():
+    text = render_report(postprocessor(held_out=True))
+    assert "<strong>NOT PRIVATE</strong>" in text
+    assert "Nothing was paid" in text
+    assert "NOT CERTIFIED" not in text
+
+
+def test_every_group_has_its_rows(any_model):
+    text = render_report(any_model)
+    for name in any_model.certificate_.fairness.groups:
+        assert text.count(f'<th scope="row">{name}</th>') >= 2
+
+
+def test_an_evaluation_is_marked_internal_and_absent_otherwise(model):
+    text = Page(render_report(model, EVALUATION)).text
+    assert "internal: computed on records without paying; do not publish" in text
+    assert "This copy is internal" in text
+    for number in ("1,234", "0.8125", "0.0314", "27.1%", "0.0057"):
+        assert number in text
+    assert "do not publish" not in render_report(model)
+
+
+def test_write_report_writes_what_is_rendered(model, tmp_path):
+    path = write_report(model, str(tmp_path / "report.html"))
+    assert path.read_text("utf-8") == render_report(model)
+    with pytest.raises(InputError, match="Cannot write the report"):
+        write_report(model, tmp_path / "missing" / "report.html")
+
+
+def test_a_model_without_certificate_is_refused():
+    with pytest.raises(InputError, match="Expected a fitted model with a certificate"):
+        render_report(PrivateFairClassifier())
+
+
+def test_scopes_cost_what_the_ledger_charged(model, seeded):
+    for fit in (model, seeded):
+        claim = fit.certificate_.privacy
+        tight = claim.composition == "tight"
+        costs = scope_costs(fit.ledger_.entries, claim.relation, tight=tight).values()
+        total = max(costs) if tight else sum(costs)
+        assert total == pytest.approx(claim.spent, abs=1e-6)

@@ -1,0 +1,35 @@
+"""The plots stay inside their width, escape names and have readable axes."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree
+
+import pytest
+
+from dpfair.report.svg import Move, bar, interval_plot, ticks
+
+
+def test_plots_stay_inside_their_width():
+    moves = [Move("a", 0.0, 1.0, (0.0, 0.1), (0.9, 1.0)), Move("b" * 99, 0.5, 0.5, (0, 1), (0, 1))]
+    for drawing in (interval_plot(moves, "t"), bar(9, 3, "t"), bar(0, 3, "t"), bar(1, 0, "t")):
+        shares = [float(x) for x in re.findall(r'"(-?[\d.]+)%"', drawing)]
+        assert min(shares) >= 0
+        assert max(shares) <= 100
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 0), (0, 1), (0.3, 0.31), (0.999, 1), (1, 1)])
+def test_ticks_are_few_and_span_the_rates(low, high):
+    marks = ticks(low, high)
+    assert 2 <= len(marks) <= 9
+    assert marks[0] <= 100 * low
+    assert marks[-1] >= 100 * high
+
+
+def test_names_are_escaped_and_long_ones_shortened():
+    moves = [Move("</text><b>" + "x" * 99, 0.1, 0.2, (0.1, 0.2), (0.1, 0.3))]
+    root = ElementTree.fromstring(interval_plot(moves, 'a "title" & more'))
+    [name] = [text.text for text in root.iter("text") if text.get("class") == "name"]
+    assert name.startswith("</text><b>xxx")
+    assert len(name) < 40
+    assert root.get("aria-label") == 'a "title" & more'

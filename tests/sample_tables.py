@@ -1,0 +1,29 @@
+"""A small table with a known structure: loans, by sex."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+LOANS = {
+    "label": {"name": "repaid", "values": ["no", "yes"]},
+    "sensitive": {"name": "sex", "values": ["f", "m"]},
+    "rows": 3000,
+    "columns": [
+        {"name": "age", "kind": "numeric", "bounds": [18, 90]},
+        {"name": "income", "kind": "numeric", "bounds": [0, 100], "center": 50, "scale": 25},
+        {"name": "job", "kind": "categorical", "values": ["clerk", "farmer", "nurse"]},
+    ],
+}
+
+
+def make_loans(n: int = 3000, seed: int = 0) -> tuple[pl.DataFrame, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    sex = rng.choice(["f", "m"], n, p=[0.4, 0.6])
+    income = np.clip(rng.normal(45 + 12 * (sex == "m"), 18), 0, 100).round(2)
+    age = rng.integers(18, 91, n)
+    job = rng.choice(["clerk", "farmer", "nurse"], n)
+    score = (income - 50) / 8 + (job == "nurse") - (age < 25)
+    y = np.where(rng.random(n) < 1 / (1 + np.exp(-score)), "yes", "no")
+    frame = pl.DataFrame({"age": age, "income": income, "job": job, "sex": sex})
+    return frame, y

@@ -1,0 +1,139 @@
+"""FairPostProcessor: Algorithms 1 and 2 on any classifier."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from dpfair import FairPostProcessor, InputError, Ledger, Noise, PrivacyLeakWarning
+from dpfair.fairness.release import release_accepted
+
+
+def table(accepted=(30, 60), sizes=(100, 100)):
+    """Column 0 is the group, column 1 the classifier's output, column 2 tells records apart."""
+    rows = []
+    for group, (positive, size) in enumerate(zip(accepted, sizes, strict=True)):
+        rows += [[group, int(i < positive), i] for i in range(size)]
+    return np.array(rows)
+
+
+def says(X):
+    return X[:, 1]
+
+
+def test_algorithm_1_is_the_papers_formula_in_both_orderings():
+    for accepted, (a, b) in {(60, 30): (0.6, 0.3), (30, 60): (0.3, 0.6)}.items():
+        rule = FairPostProcessor(says, sensitive=0).fit(table(accepted)).rule_.accept
+        high, low = (0, 1) if a > b else (1, 0)
+        big, small = max(a, b), min(a, b)
+        assert rule[high] == pytest.approx([0, (big + small) / (2 * big)])
+        assert rule[low] == pytest.approx([(big - small) / (2 * (1 - small)), 1])
+
+
+@pytest.mark.parametrize("accepted", [(0, 0), (100, 100), (50, 50)])
+def test_ties_leave_the_classifier_as_it_is(accepted):
+    fair = FairPostProcessor(says, sensitive=0).fit(table(accepted))
+    np.testing.assert_array_equal(fair.predict(table(accepted)), table(accepted)[:, 1])
+
+
+def test_algorithm_1_has_no_gap_on_its_own_records():
+    X = table((20, 85), (90, 300))
+    accept = FairPostProcessor(says, sensitive=0).fit(X).predict_proba(X)[:, 1]
+    assert accept[X[:, 0] == 0].mean() == pytest.approx(accept[X[:, 0] == 1].mean())
+
+
+def test_algorithm_2_with_public_sizes_has_the_papers_noise():
+    """Independent noise of scale 1/(n eps_a) for each group."""
+    X = table((300, 600), (1000, 1000))
+    ledger = Ledger(1000, 1e-5, noise=Noise(4))
+    noise = []
+    for _ in range(1000):
+        release = release_accepted(
+            X[:, 1], X[:, 0], ("0", "1"), epsilon=0.5, ledger=ledger, scope="", dependence=""
+        )
+        noise.append([release.counts[0][1] - 300, release.counts[1][1] - 600])
+        ledger = Ledger(1000, 1e-5, noise=ledger.noise)
+    noise = np.array(noise)
+    t = math.exp(-0.5)
+    assert np.abs(noise.mean(axis=0)).max() < 5 * 2.8 / 1000**0.5
+    np.testing.assert_allclose(noise.var(axis=0), 2 * t / (1 - t) ** 2, rtol=0.25)
+    assert abs(np.corrcoef(noise.T)[0, 1]) < 0.15
+
+
+def test_decoupled_classifiers_act_on_their_own_group():
+    X = table((30, 60))
+    fair = FairPostProcessor({"0": lambda X: 1 - X[:, 1], "1": says}, sensitive=0).fit(X)
+    assert fair.release_.counts == ((30, 70), (40, 60))
+    with pytest.raises(InputError, match="no classifier for group '1'"):
+        FairPostProcessor({"0": says}, sensitive=0).fit(X)
+
+
+def test_unfitted_estimators_are_trained_on_other_records_than_the_release(loans):
+    X, y = loans
+    numbers = X.select("age", "income").with_columns(m=(X["sex"] == "m").cast(int))
+    single = make_pipeline(StandardScaler(), LogisticRegression())
+    fair = FairPostProcessor(single, 1.0, sensitive="m", groups=["0", "1"]).fit(numbers, y)
+    assert fair.certificate_.fairness.certified
+    assert sum(map(sum, fair.release_.counts)) == pytest.approx(1000, abs=150)
+    decoupled = FairPostProcessor({"0": single, "1": single}, sensitive="m").fit(numbers, y)
+    assert decoupled.score(numbers, y) > 0.6
+
+
+def test_a_fitted_classifier_is_certified_only_on_records_said_to_be_held_out(loans):
+    X, y = loans
+    numbers = X.select("age", "income")
+    fitted = LogisticRegression().fit(numbers.to_numpy(), y)
+    for held_out in (False, True):
+        fair = FairPostProcessor(FrozenEstimator(fitted), held_out=held_out)
+        fair.fit(numbers.to_numpy(), sensitive_features=X["sex"])
+        assert fair.certificate_.fairness.certified is held_out
+        assert (fair.certificate_.fairness.gap_bound is not None) is held_out
+
+
+def test_a_classifier_trained_without_the_sensitive_column_gets_its_own_columns(loans):
+    X, y = loans
+    frame = X.to_pandas()
+    fitted = LogisticRegression().fit(frame[["age", "income"]], y)
+    fair = FairPostProcessor(fitted, sensitive="sex").fit(frame[["age", "income", "sex"]])
+    assert set(fair.predict(frame[["age", "income", "sex"]])) == {"no", "yes"}
+
+
+def test_scores_are_thresholded_and_nan_is_refused():
+    X = table()
+    assert FairPostProcessor(lambda X: 0.2 + 0.6 * X[:, 1], sensitive=0).fit(X).release_.counts == (
+        (70, 30),
+        (40, 60),
+    )
+    with pytest.raises(InputError, match="NaN"):
+        FairPostProcessor(lambda X: np.full(len(X), np.nan), 1.0, sensitive=0).fit(X)
+
+
+def test_groups_read_off_the_data_are_declared_as_a_leak():
+    with pytest.warns(PrivacyLeakWarning):
+        fair = FairPostProcessor(says, 1.0, sensitive=0).fit(table())
+    assert any("read off the data" in leak for leak in fair.certificate_.privacy.leaks)
+    with pytest.raises(InputError):
+        FairPostProcessor(says, 1.0, sensitive=0, strict=True).fit(table())
+
+
+def test_an_empty_declared_group_is_refused_when_sizes_are_known():
+    with pytest.raises(InputError, match="no records"):
+        FairPostProcessor(says, sensitive=0, groups=["0", "1", "2"]).fit(table())
+
+
+@pytest.mark.parametrize("classifier", [None, 7, "tree"])
+def test_what_is_not_a_classifier_is_refused(classifier):
+    with pytest.raises(InputError, match="Expected a classifier"):
+        FairPostProcessor(classifier, sensitive=0).fit(table())
+
+
+def test_algorithm_1_never_claims_privacy():
+    fair = FairPostProcessor(says, sensitive=0).fit(table())
+    assert not fair.certificate_.privacy.private
+    assert fair.certificate_.privacy.epsilon == math.inf
