@@ -37,7 +37,7 @@ lint: $(VENV)/installed-dev  ## Style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-evidence: $(VENV)/installed  ## Algorithm 2 on Adult over 10 seeds, paper's and our learner
+evidence: $(VENV)/installed  ## Algorithm 2 on Adult over 50 seeds, paper's and our learner
 	$(BIN)/python benchmarks/algorithm2.py
 
 bench: $(VENV)/installed-torch  ## Speed of DP-SGD against Opacus, in one run

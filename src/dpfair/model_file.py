@@ -7,6 +7,7 @@ and what can be derived (the certificate, the budget spent) is derived again ins
 from __future__ import annotations
 
 import json
+import math
 import os
 from pathlib import Path
 from typing import Any
@@ -169,7 +170,7 @@ def _rebuild(
         raise InputError("Its coin key is malformed.")
     _set_columns(model, header["columns"])
     model.certificate_ = model._certify(ledger)
-    if header["certificate"] != json.loads(json.dumps(model.certificate_.to_json())):
+    if not _agree(header["certificate"], model.certificate_.to_json()):
         raise InputError("Its certificate does not follow from its release and its ledger.")
     return model
 
@@ -199,6 +200,19 @@ def _set_columns(model: PrivateFairClassifier, columns: dict[str, Any]) -> None:
     model.n_features_in_ = int(columns["count"])
     if columns["names"] is not None:
         model.feature_names_in_ = np.array([str(n) for n in columns["names"]], dtype=object)
+
+
+def _agree(stated: Any, derived: Any) -> bool:
+    """Whether two pieces of plain data are equal, numbers up to another machine's rounding."""
+    if isinstance(derived, dict):
+        same = isinstance(stated, dict) and stated.keys() == derived.keys()
+        return same and all(_agree(stated[key], derived[key]) for key in derived)
+    if isinstance(derived, (list, tuple)):
+        same = isinstance(stated, list) and len(stated) == len(derived)
+        return same and all(map(_agree, stated, derived))
+    if isinstance(derived, float):
+        return type(stated) in (int, float) and math.isclose(stated, derived, rel_tol=1e-6)
+    return type(stated) is type(derived) and bool(stated == derived)
 
 
 def _no_constant(name: str) -> float:

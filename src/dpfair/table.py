@@ -110,7 +110,10 @@ def row_count(table: Any) -> int:
     """The number of rows of any table."""
     if hasattr(table, "shape"):
         return int(table.shape[0])
-    return len(table)
+    try:
+        return len(table)
+    except TypeError:
+        raise InputError(f"Expected a table in memory, got {type(table).__name__}.") from None
 
 
 def column_names(table: Any) -> list[str]:

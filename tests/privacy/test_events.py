@@ -16,7 +16,7 @@ from dp_accounting.dp_event import (
     PoissonSampledDpEvent,
     SelfComposedDpEvent,
 )
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpfair.errors import InputError
@@ -50,6 +50,7 @@ events = st.recursive(
 GAUSSIAN = {"kind": "Gaussian", "noise_multiplier": 2.0}
 
 
+@settings(max_examples=50, deadline=None)
 @given(events)
 def test_json_round_trip(event):
     text = json.dumps(event_to_json(event), allow_nan=False)
@@ -128,6 +129,7 @@ def test_hostile_json_is_refused(data):
     assert len(str(caught.value)) < 300
 
 
+@settings(max_examples=50, deadline=None)
 @given(
     st.recursive(
         st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=9)),

@@ -15,7 +15,7 @@ weighted sum of rows. What methods add to this is given by four hooks:
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -25,7 +25,6 @@ from scipy.special import expit
 
 from dpfair import validate
 from dpfair.learners.design import Design
-from dpfair.privacy.draw import Draw
 from dpfair.privacy.events import DpEvent, gaussian_steps, step_event
 from dpfair.privacy.ledger import Receipt
 
@@ -40,6 +39,7 @@ __all__ = [
     "Objective",
     "Optimizer",
     "Query",
+    "clipped_sum",
     "descend",
 ]
 
@@ -48,8 +48,7 @@ Float64 = NDArray[np.float64]
 Answers = Sequence[Float64]
 
 # Clip this much below the stated norm, so that rounding in float32 cannot exceed it.
-_GATHERED = 1 << 13
-_SAFETY = np.float32(1 - 2.0**-18)
+_SAFETY = 1 - 2.0**-18
 
 
 @dataclass(frozen=True)
@@ -105,9 +104,13 @@ class FlatClip:
 
     norm: float
 
+    def __post_init__(self) -> None:
+        validate.positive(norm=self.norm)
+
     def __call__(self, norms: Float32, batch: Batch, answers: Answers) -> tuple[Float32, float]:
-        limit = np.float32(self.norm) * _SAFETY
-        return limit / np.maximum(norms, limit), self.norm
+        limit = np.float32(self.norm * _SAFETY)
+        scales: Float32 = np.divide(limit, np.maximum(norms, limit))
+        return scales, self.norm
 
 
 class LogisticLoss:
@@ -229,25 +232,23 @@ def descend(
     is divided by a public number, so the true sizes are never used. Everything after the noisy
     sums is post-processing.
     """
-    width = design.width
+    targets, width = labels.astype(np.float32), design.width
     parameters = np.zeros(width + objective.extra_parameters)
     total, averaged = np.zeros_like(parameters), 0
     first_averaged = plan.steps - int(plan.steps * plan.average_last)
-    for t, (draw, rows, targets, codes) in enumerate(_batches(plan, design, labels, groups, receipt)):
+    step = plan.step_event
+    for t in range(plan.steps):
+        draw = receipt.draw(step)
+        chosen = draw.batch(len(design))
+        rows = design.take(chosen)
         theta, extra = parameters[:width], parameters[width:]
-        batch = Batch(rows.scores(theta.astype(np.float32)), targets, codes)
+        batch = Batch(rows.scores(theta.astype(np.float32)), targets[chosen], groups[chosen])
         answers = [
             draw.gaussian(query(batch), query.sensitivity, query.noise_multiplier)
             for query in plan.queries
         ]
-        coefficients, extra_gradients = objective.gradients(batch, extra, answers)
-        norms = np.abs(coefficients) * rows.norms
-        if extra_gradients is not None:
-            norms = np.sqrt(norms**2 + np.square(extra_gradients).sum(axis=1))
-        scales, sensitivity = plan.clip(norms, batch, answers)
-        exact = rows.weighted_sum(coefficients * scales)
-        if extra_gradients is not None:
-            exact = np.concatenate([exact, (scales @ extra_gradients).astype(np.float64)])
+        gradients = objective.gradients(batch, extra, answers)
+        exact, sensitivity = clipped_sum(plan.clip, rows, batch, answers, *gradients)
         noisy = draw.gaussian(exact, sensitivity, plan.noise_multiplier)
         parameters = optimizer.step(parameters, noisy / plan.divisor)
         objective.dual_step(answers)
@@ -259,28 +260,26 @@ def descend(
     return total / averaged if averaged else parameters
 
 
-def _batches(
-    plan: Descent,
-    design: Design,
-    labels: NDArray[np.int64],
-    groups: NDArray[np.int64],
-    receipt: Receipt,
-) -> Iterator[tuple[Draw, Design, Float32, NDArray[np.int64]]]:
-    """The draw and the rows of every step.
-
-    A batch does not depend on the parameters, so small ones are gathered several at a time.
-    """
-    step, n, targets = plan.step_event, len(design), labels.astype(np.float32)
-    ahead = max(1, int(_GATHERED / max(1.0, n * plan.sampling_rate)))
-    for start in range(0, plan.steps, ahead):
-        draws = [receipt.draw(step) for _ in range(min(ahead, plan.steps - start))]
-        chosen = [draw.batch(n) for draw in draws]
-        if len(draws) == 1:
-            yield draws[0], design.take(chosen[0]), targets[chosen[0]], groups[chosen[0]]
-            continue
-        together = np.concatenate(chosen)
-        rows, some_targets, some_groups = design.take(together), targets[together], groups[together]
-        end = 0
-        for draw, batch in zip(draws, chosen):
-            part = slice(end, end := end + len(batch))
-            yield draw, rows.take(part), some_targets[part], some_groups[part]
+def clipped_sum(
+    clip: ClipPolicy,
+    rows: Design,
+    batch: Batch,
+    answers: Answers,
+    coefficients: Float32,
+    extra: Float32 | None,
+) -> tuple[Float64, float]:
+    """The sum of all clipped gradients, and the largest norm that one of them can have."""
+    norms = np.abs(coefficients)
+    norms *= rows.norms
+    if extra is not None:
+        norms = np.hypot(norms, np.linalg.norm(extra, axis=1))
+    if not math.isfinite(norms.dot(norms)):
+        # Rare. A gradient that is not finite cannot be scaled down, so it is left out.
+        kept = np.isfinite(norms)
+        norms, coefficients = np.where(kept, norms, 0), np.where(kept, coefficients, 0)
+        extra = None if extra is None else np.where(kept[:, None], extra, 0)
+    scales, sensitivity = clip(norms, batch, answers)
+    total = rows.weighted_sum(coefficients * scales)
+    if extra is not None:
+        total = np.concatenate([total, scales.astype(np.float64) @ extra])
+    return total, sensitivity

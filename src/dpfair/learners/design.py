@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from dpfair.errors import InputError
+
 __all__ = ["Design"]
 
 Float32 = NDArray[np.float32]
@@ -72,6 +74,9 @@ class Design:
         """
         finite = np.clip(np.nan_to_num(np.asarray(dense, np.float64)), -_LARGEST, _LARGEST)
         dense32 = np.ascontiguousarray(finite, np.float32)
+        codes = np.asarray(codes)
+        if codes.size and not (codes.min() >= 0 and codes.max() <= cells):
+            raise InputError(f"Expected codes from 0 to {cells}.")  # sparse products do not check
         compact = np.ascontiguousarray(codes, np.min_scalar_type(cells))
         squares = np.square(dense32, dtype=np.float64).sum(axis=1)
         squares += (compact < cells).sum(axis=1) * cell_value**2
@@ -84,7 +89,7 @@ class Design:
     @property
     def width(self) -> int:
         """The number of parameters."""
-        return self.dense.shape[1] + self.cells
+        return int(self.dense.shape[1]) + self.cells
 
     def take(self, rows: NDArray[np.int64] | slice) -> Design:
         """The chosen rows."""
@@ -115,13 +120,13 @@ class Design:
 
         Products are exact and summed in float64, so that rounding is far below the noise.
         """
+        dense, cells = np.zeros(self.dense.shape[1]), np.zeros(self.cells + 1)
         if len(self) <= _SMALL:
             wide = weights.astype(np.float64)
-            repeated = wide.repeat(self.codes.shape[1])
             dense = wide.dot(self.dense)
-            cells = np.bincount(self.codes.ravel(), repeated, minlength=self.cells + 1)
+            repeated = wide.repeat(self.codes.shape[1])
+            cells[:] = np.bincount(self.codes.ravel(), repeated, minlength=self.cells + 1)
         else:
-            dense, cells = np.zeros(self.dense.shape[1]), np.zeros(self.cells + 1)
             for chunk in self._chunks():
                 wide = weights[chunk].astype(np.float64)
                 dense += wide @ self.dense[chunk]

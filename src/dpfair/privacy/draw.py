@@ -52,7 +52,7 @@ class Draw:
             self._multiplier = event.noise_multiplier
         elif isinstance(event, DiscreteLaplaceDpEvent):
             self._laplace = Fraction(event.noise_parameter)
-        self._precision = self._multiplier**-2 if self._multiplier else 0.0
+        self._precision = _precision(self._multiplier) if self._multiplier else 0.0
         self._batch_open = True
 
     def batch(self, population: int) -> NDArray[np.int64] | slice:
@@ -77,7 +77,7 @@ class Draw:
         if self._batch_open and self._rate < 1:
             raise ReceiptError("This draw paid for a batch: take it before asking for noise.")
         multiplier = self._multiplier if noise_multiplier is None else noise_multiplier
-        left = self._precision - (multiplier**-2 if multiplier else np.inf)
+        left = self._precision - _precision(multiplier)
         if not left >= -1e-9 * self._precision:
             raise ReceiptError("This draw did not pay for so little Gaussian noise.")
         self._precision = max(left, 0.0)
@@ -95,3 +95,8 @@ class Draw:
         noise = self._noise.discrete_laplace(self._laplace, len(counts))
         self._laplace = None
         return [int(c) + z for c, z in zip(counts, noise, strict=True)]
+
+
+def _precision(multiplier: float) -> float:
+    """One over the variance; infinite for a multiplier that is no amount of noise."""
+    return (1 / multiplier) * (1 / multiplier) if multiplier > 0 else math.inf

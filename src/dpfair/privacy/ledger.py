@@ -78,7 +78,8 @@ class Ledger:
     relation
         ``"add_remove"`` or ``"replace_one"``: what a neighbouring data set is.
     composition
-        ``"tight"``: privacy loss distributions inside a scope, the worst of disjoint scopes.
+        ``"tight"``: privacy loss distributions inside a scope (an exact sum if all of its noise
+        is Laplace), the worst of disjoint scopes.
         ``"basic"``: every entry's own epsilon added up, as in the paper's eps + eps0 + eps1.
     rows_per_unit
         A person owns at most this many records. The budget is per person: by group privacy,
@@ -172,7 +173,12 @@ class Ledger:
         ledger.private = bool(data["private"])
         for entry in map(Entry.from_json, data["entries"]):
             ledger.charge(entry.event, scope=entry.scope, purpose=entry.purpose)
-            if ledger._entries[-1] != entry:
+            found = ledger._entries[-1]
+            # Another machine's transforms differ in the last digits.
+            if not (
+                math.isclose(found.epsilon, entry.epsilon, rel_tol=1e-6)
+                and math.isclose(found.delta, entry.delta, rel_tol=1e-6)
+            ):
                 raise InputError(f"The entry '{entry.purpose}' states a wrong cost.")
         return ledger
 
@@ -205,7 +211,7 @@ class Ledger:
     def _path_total(self, entries: list[Entry], leaf: str) -> Fraction | float:
         event = compose([e.event for e in entries if _contains(e.scope, leaf)])
         pure = pure_epsilon(event)
-        if pure is not None and len(parts(event)) == 1:
+        if pure is not None:
             return pure
         return epsilon_of(event, self.row_budget[1], self.relation)
 

@@ -24,8 +24,15 @@ from dpfair import validate
 __all__ = ["Noise"]
 
 _BUFFER_BYTES = 1 << 16
-_TOP_BITS = np.uint64(11)
 _WORD = np.dtype("<u8")
+_LOW_BITS = np.uint64(12)
+
+# Normal numbers and gaps between coins are made at least this many at a time.
+_BULK = 1 << 12
+_FARTHEST = 2.0**50
+
+# What is made ahead, and must never be handed out twice.
+_AHEAD = frozenset({"_buffer", "_used", "_normals", "_coins", "_heads"})
 
 
 class Noise:
@@ -50,19 +57,31 @@ class Noise:
         if seed is not None:
             validate.at_least(0, seed=seed)
             self._generator = np.random.Philox(np.random.SeedSequence(int(seed)))
-        self._buffer = b""
-        self._used = 0
         self._owner = os.getpid()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
+        self._forget()
 
     def __getstate__(self) -> dict[str, object]:
         """A copy never shares unused randomness with the original."""
-        state = {k: v for k, v in self.__dict__.items() if k != "_lock"}
-        return state | ({"_buffer": b"", "_used": 0} if self.secure else {})
+        hidden = {"_lock"} | (_AHEAD if self.secure else set())
+        return {k: v for k, v in self.__dict__.items() if k not in hidden}
 
     def __setstate__(self, state: dict[str, object]) -> None:
+        self._forget()
         self.__dict__.update(state)
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
+
+    def _forget(self) -> None:
+        """Drop everything that was made ahead."""
+        self._buffer, self._used = b"", 0
+        self._normals = np.empty(0)
+        self._coins = (0, 0.0)
+        self._heads = np.empty(0, dtype=np.int64)
+
+    def _forget_after_fork(self) -> None:
+        if self.secure and self._owner != os.getpid():
+            self._forget()
+            self._owner = os.getpid()
 
     def words(self, count: int) -> NDArray[np.uint64]:
         """Independent uniform 64-bit words."""
@@ -71,8 +90,7 @@ class Noise:
     def take(self, count: int) -> bytes:
         """Independent uniform bytes, never handed out twice (to threads, or after a fork)."""
         with self._lock:
-            if self.secure and self._owner != os.getpid():
-                self._buffer, self._used, self._owner = b"", 0, os.getpid()
+            self._forget_after_fork()
             if count > _BUFFER_BYTES:
                 return self._fresh(count)
             if self._used + count > len(self._buffer):
@@ -97,9 +115,9 @@ class Noise:
                 return value
 
     def uniforms(self, count: int) -> NDArray[np.float64]:
-        """Uniform numbers strictly between 0 and 1, on a grid of step 2^-53."""
-        result: NDArray[np.float64] = (self.words(count) >> _TOP_BITS) + 0.5
-        result *= 2.0**-53
+        """Uniform numbers strictly between 0 and 1: the middles of 2^52 equal intervals."""
+        result: NDArray[np.float64] = np.add(self.words(count) >> _LOW_BITS, 0.5)
+        result *= 2.0**-52
         return result
 
     def normals(self, count: int) -> NDArray[np.float64]:
@@ -107,32 +125,39 @@ class Noise:
 
         Floating point: the grid of the outputs is that of :meth:`uniforms`, not of the data.
         """
-        uniforms = self.uniforms(count)
-        result: NDArray[np.float64] = ndtri(uniforms, out=uniforms)
-        return result
+        with self._lock:
+            self._forget_after_fork()
+            if len(self._normals) < count:
+                self._normals = ndtri(self.uniforms(max(count, _BULK)))
+            result, self._normals = self._normals[:count], self._normals[count:]
+            return result
 
     def poisson_batch(self, population: int, rate: float) -> NDArray[np.int64]:
         """Each of ``population`` positions with probability ``rate``, independently.
 
-        The gaps between chosen positions are geometric, so the cost grows with the batch and
-        not with the population.
+        One coin per position. The gaps between heads are geometric, so the cost grows with the
+        batch and not with the population; the coins of the next batches follow in the same row.
         """
+        with self._lock:
+            self._forget_after_fork()
+            if self._coins != (population, rate):
+                self._coins, self._heads = (population, rate), np.empty(0, dtype=np.int64)
+            while len(self._heads) == 0 or self._heads[-1] < population:
+                self._flip_more(population, rate)
+            size = self._heads.searchsorted(population)
+            chosen = self._heads[:size]
+            self._heads = self._heads[size:] - population
+            return chosen
+
+    def _flip_more(self, population: int, rate: float) -> None:
         mean = population * rate
-        expected = int(mean + 3 * mean**0.5 + 8)  # a second round is rare
-        scale = 1 / math.log1p(-rate)
-        pieces: list[NDArray[np.int64]] = []
-        last = -1
-        while last < population:
-            gaps = np.log(self.uniforms(expected))
-            gaps *= scale
-            np.minimum(gaps, population, out=gaps)  # no overflow at a tiny rate
-            positions = gaps.astype(np.int64)
-            positions += 1
-            positions[0] += last
-            pieces.append(positions.cumsum())
-            last = int(pieces[-1][-1])
-        chosen = pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
-        return chosen[: chosen.searchsorted(population)]
+        gaps = np.log(self.uniforms(max(int(mean + 3 * mean**0.5), _BULK)))
+        gaps *= 1 / math.log1p(-rate)
+        np.minimum(gaps, _FARTHEST, out=gaps)  # farther than coins are ever flipped
+        steps = gaps.astype(np.int64)
+        steps += 1
+        steps[0] += self._heads[-1] if len(self._heads) else -1
+        self._heads = np.concatenate([self._heads, steps.cumsum()])
 
     def discrete_laplace(self, parameter: Fraction, size: int) -> list[int]:
         """Integers z with probability proportional to exp(-parameter |z|), exactly.

@@ -1,0 +1,141 @@
+"""Scores and sums of compact rows, against the matrix written out."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpfair.errors import InputError
+from dpfair.learners import design as module
+from dpfair.learners.design import Design
+
+
+def random_design(rows: int, dense: int, columns: int, cells: int, seed: int = 0) -> Design:
+    """Any codes, including ``cells``: no cell."""
+    rng = np.random.default_rng(seed)
+    block = max(1, cells // max(1, columns))
+    codes = rng.integers(0, block, (rows, columns)) + block * np.arange(columns)
+    codes = np.where(rng.random((rows, columns)) < 0.2, cells, codes)
+    return Design.build(rng.normal(size=(rows, dense)) * 3, codes, cells, cell_value=0.37)
+
+
+SHAPES = [(50, 4, 3, 12), (50, 0, 3, 12), (50, 4, 0, 0), (1, 1, 1, 1), (0, 2, 2, 6)]
+BIG_SHAPES = [(9000, 4, 3, 300), (9000, 0, 5, 40), (9000, 3, 0, 0)]
+
+
+@pytest.mark.parametrize("shape", SHAPES + BIG_SHAPES)
+def test_scores_equal_the_written_out_product(shape):
+    rows = random_design(*shape)
+    theta = np.random.default_rng(1).normal(size=rows.width).astype(np.float32)
+    expected = rows.matrix().astype(np.float64) @ theta
+    assert rows.scores(theta).dtype == np.float32
+    np.testing.assert_allclose(rows.scores(theta), expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("shape", SHAPES + BIG_SHAPES)
+def test_weighted_sum_equals_the_written_out_product(shape):
+    rows = random_design(*shape)
+    weights = np.random.default_rng(1).normal(size=len(rows)).astype(np.float32)
+    exact = np.float64(weights) @ rows.matrix().astype(np.float64)
+    # cell_value is applied in float64, the matrix holds it in float32
+    np.testing.assert_allclose(rows.weighted_sum(weights), exact, rtol=2e-7, atol=1e-6)
+
+
+def test_sums_are_not_rounded_to_float32():
+    """One record among many large ones still counts: sensitivity must survive the arithmetic."""
+    dense = np.ones((20_000, 1))
+    weights = np.full(20_000, 2.0**12, dtype=np.float32)
+    weights[-1] = 2.0**-10
+    expected = 19_999 * 2.0**12 + 2.0**-10
+    many = Design.build(dense, np.empty((20_000, 0)), 0)
+    assert many.weighted_sum(weights).tolist() == [expected]
+    few, some = many.take(slice(-4000, None)), weights[-4000:]
+    assert few.weighted_sum(some).tolist() == [3999 * 2.0**12 + 2.0**-10]
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 100, 512])
+def test_chunks_and_look_ups_agree(chunk, monkeypatch):
+    rows = random_design(700, 3, 4, 60)
+    theta = np.random.default_rng(1).normal(size=rows.width).astype(np.float32)
+    scores, total = rows.scores(theta), rows.weighted_sum(theta[:1].repeat(700))
+    monkeypatch.setattr(module, "_SMALL", 0)
+    monkeypatch.setattr(module, "_CHUNK", chunk)
+    np.testing.assert_allclose(rows.scores(theta), scores, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(rows.weighted_sum(theta[:1].repeat(700)), total, rtol=1e-12)
+
+
+def test_no_large_array_is_made():
+    """A full-batch step of a large table works in pieces: no [rows, columns] temporary."""
+    rows = random_design(200_000, 1, 10, 100)
+    theta = np.ones(rows.width, dtype=np.float32)
+    weights = np.ones(len(rows), dtype=np.float32)
+    rows.scores(theta)
+    tracemalloc.start()
+    rows.weighted_sum(rows.scores(theta) * weights)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 200_000 * 10 * 4  # less than the codes alone as 32-bit numbers
+
+
+@pytest.mark.parametrize("shape", SHAPES + BIG_SHAPES)
+def test_norms_are_never_below_the_true_ones(shape):
+    rows = random_design(*shape)
+    onehot = (rows.matrix()[:, rows.dense.shape[1] :] != 0).sum(axis=1) * np.float64(0.37) ** 2
+    true = np.sqrt(np.square(rows.dense, dtype=np.float64).sum(axis=1) + onehot)
+    assert (rows.norms >= true).all()
+    assert (rows.norms <= true * (1 + 1e-6) + 1e-30).all()
+
+
+def test_norms_of_equal_rows_are_rounded_up():
+    """1/sqrt(3) is not a float32: rounding to nearest would be too small for some values."""
+    values = np.random.default_rng(0).random((20_000, 1))
+    rows = Design.build(values, np.empty((20_000, 0)), 0)
+    assert (np.float64(rows.norms) > np.abs(np.float64(rows.dense[:, 0]))).all()
+
+
+@given(st.lists(st.floats(width=64), min_size=1, max_size=6))
+@settings(max_examples=200, deadline=None)
+def test_any_number_gives_a_finite_row(values):
+    rows = Design.build(np.array([values]), np.empty((1, 0)), 0)
+    assert np.isfinite(rows.dense).all()
+    assert np.isfinite(rows.norms).all()
+    assert rows.norms[0] >= np.linalg.norm(rows.dense[0].astype(np.float64))
+
+
+def test_no_cell_adds_nothing():
+    rows = Design.build(np.empty((2, 0)), np.array([[3, 3], [0, 3]]), 3)
+    assert rows.scores(np.array([5, 7, 11], dtype=np.float32)).tolist() == [0, 5]
+    assert rows.weighted_sum(np.array([2, 3], dtype=np.float32)).tolist() == [3, 0, 0]
+    assert rows.norms[0] < 1e-40
+    assert rows.norms[1] == np.nextafter(np.float32(1), np.float32(2))
+    assert rows.matrix().tolist() == [[0, 0, 0], [1, 0, 0]]
+
+
+@pytest.mark.parametrize("cells", [200, 255, 256, 70_000])
+def test_codes_are_stored_in_few_bytes_and_survive(cells):
+    codes = np.array([[0, cells - 1], [cells, 1]])
+    rows = Design.build(np.empty((2, 0)), codes, cells)
+    assert rows.codes.tolist() == codes.tolist()
+    assert rows.codes.itemsize == (1 if cells < 256 else 2 if cells < 65536 else 4)
+
+
+@pytest.mark.parametrize("code", [-1, 4, 259])
+def test_a_code_beyond_the_cells_is_refused(code):
+    """Stored in one byte, 259 would be 3; a sparse product would read foreign memory."""
+    with pytest.raises(InputError, match="Expected codes from 0 to 3"):
+        Design.build(np.empty((2, 0)), np.array([[0, 1], [code, 1]]), 3)
+
+
+@pytest.mark.parametrize("rows", [slice(3, 9), np.array([5, 1, 1, 40])])
+def test_take_gives_the_chosen_rows(rows):
+    whole = random_design(50, 2, 3, 12)
+    part = whole.take(rows)
+    assert len(part) == len(whole.norms[rows])
+    np.testing.assert_array_equal(part.matrix(), whole.matrix()[rows])
+    np.testing.assert_array_equal(part.norms, whole.norms[rows])
+    theta = np.arange(whole.width, dtype=np.float32)
+    np.testing.assert_allclose(part.scores(theta), whole.scores(theta)[rows], rtol=1e-6)

@@ -1,0 +1,345 @@
+"""The laws of the noise, and that no randomness is ever used twice."""
+
+import copy
+import os
+import pickle
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from contextlib import nullcontext
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dpfair.errors import InputError
+from dpfair.privacy.noise import Noise
+
+SOURCE = Path(__file__).parents[2] / "src"
+
+
+def laplace_p_value(draws, parameter):
+    """Chi-squared test of P(z) proportional to exp(-parameter |z|), tails pooled."""
+    draws = np.asarray(draws)
+    ratio = np.exp(-float(parameter))
+    centre = (1 - ratio) / (1 + ratio)
+    reach = int(np.log(200 / (len(draws) * centre)) / np.log(ratio))
+    values = np.arange(-reach, reach + 1)
+    law = centre * ratio ** np.abs(values)
+    law[[0, -1]] = ratio**reach / (1 + ratio)
+    seen = np.array([(np.clip(draws, -reach, reach) == v).sum() for v in values])
+    return stats.chisquare(seen, law * len(draws)).pvalue
+
+
+def geometric_difference(parameter, size, seed):
+    """The same law, from an independent generator and another construction."""
+    rng = np.random.default_rng(seed)
+    p = -np.expm1(-float(parameter))
+    return rng.geometric(p, size) - rng.geometric(p, size)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "size"),
+    [
+        (Fraction(1, 3), 200_000),
+        (Fraction(0.1), 20_000),
+        (Fraction(5, 2), 20_000),
+        (Fraction(1), 20_000),
+    ],
+    ids=str,
+)
+def test_discrete_laplace_has_its_exact_law(parameter, size):
+    draws = Noise(seed=11).discrete_laplace(parameter, size)
+    assert all(type(z) is int for z in draws[:100])
+    assert laplace_p_value(draws, parameter) > 1e-6
+
+
+@pytest.mark.parametrize("factor", [0.97, 1.03])
+def test_a_parameter_three_percent_off_is_rejected(factor):
+    size, parameter = 200_000, Fraction(1, 3)
+    assert laplace_p_value(geometric_difference(parameter, size, 1), parameter) > 1e-6
+    wrong = geometric_difference(float(parameter) * factor, size, 1)
+    assert laplace_p_value(wrong, parameter) < 1e-6
+
+
+class OneSided(Noise):
+    def _discrete_laplace(self, numerator, denominator):
+        return abs(super()._discrete_laplace(numerator, denominator))
+
+
+class Biased(Noise):
+    """Reduces by modulus instead of rejecting."""
+
+    def below(self, bound):
+        return int.from_bytes(self.take(1), "little") % bound
+
+
+@pytest.mark.parametrize("broken", [OneSided, Biased])
+def test_broken_samplers_are_rejected(broken):
+    parameter = Fraction(34, 101)
+    assert laplace_p_value(Noise(seed=11).discrete_laplace(parameter, 20_000), parameter) > 1e-6
+    assert laplace_p_value(broken(seed=11).discrete_laplace(parameter, 20_000), parameter) < 1e-6
+
+
+def test_keeping_the_negative_zero_is_rejected():
+    rng = np.random.default_rng(1)
+    magnitudes = rng.geometric(-np.expm1(-1 / 3), 20_000) - 1
+    draws = magnitudes * rng.choice([-1, 1], 20_000)
+    assert laplace_p_value(draws, Fraction(1, 3)) < 1e-6
+
+
+def test_discrete_laplace_of_a_tiny_parameter():
+    draws = Noise(seed=2).discrete_laplace(Fraction(1, 10**30), 50)
+    assert 10**28 < np.median([abs(z) for z in draws]) < 10**31
+    # Integers all the way: a float would end in zeros.
+    assert len({z % 1000 for z in draws}) > 30
+
+
+def uniform_p_value(noise, bound, size=60_000):
+    seen = np.bincount([noise.below(bound) for _ in range(size)], minlength=bound)
+    assert len(seen) == bound
+    return stats.chisquare(seen).pvalue
+
+
+@pytest.mark.parametrize("bound", [2, 3, 7, 100, 256])
+def test_below_is_uniform(bound):
+    assert uniform_p_value(Noise(seed=5), bound) > 1e-6
+
+
+def test_a_biased_below_is_rejected():
+    assert uniform_p_value(Biased(seed=5), 100) < 1e-6
+
+
+def test_below_for_any_size():
+    noise = Noise(seed=1)
+    assert [noise.below(1) for _ in range(5)] == [0] * 5
+    large = 3 * 2**200 + 1
+    draws = [noise.below(large) for _ in range(400)]
+    assert all(0 <= d < large for d in draws)
+    assert 0.4 < np.mean([d / large for d in draws]) < 0.6
+
+
+def test_uniforms_have_their_law():
+    draws = Noise(seed=3).uniforms(200_000)
+    assert draws.min() > 0
+    assert draws.max() < 1
+    assert stats.kstest(draws, "uniform").pvalue > 1e-6
+    assert stats.kstest(draws**1.03, "uniform").pvalue < 1e-6
+
+
+class Constant(Noise):
+    """Hands out one byte only, to reach the ends."""
+
+    byte = b"\x00"
+
+    def take(self, count):
+        return self.byte * count
+
+
+@pytest.mark.parametrize(
+    "byte",
+    [
+        b"\x00",
+        pytest.param(
+            b"\xff",
+            marks=pytest.mark.xfail(reason="2^53 - 1/2 rounds to 2^53: shift by 12, not 11 bits"),
+        ),
+    ],
+)
+def test_uniforms_never_reach_the_ends(byte, monkeypatch):
+    monkeypatch.setattr(Constant, "byte", byte)
+    draws = Constant(seed=0).uniforms(3)
+    assert ((draws > 0) & (draws < 1)).all()
+    assert np.isfinite(Constant(seed=0).normals(3)).all()
+
+
+def test_normals_have_their_law():
+    draws = Noise(seed=4).normals(200_000)
+    assert stats.kstest(draws, "norm").pvalue > 1e-6
+    assert stats.kstest(draws * 0.97, "norm").pvalue < 1e-6
+    assert stats.kstest(np.abs(draws), "norm").pvalue < 1e-6
+
+
+def test_normals_are_independent():
+    draws = Noise(seed=4).normals(200_000)
+    for lag in (1, 2, 8):
+        assert abs(np.corrcoef(draws[:-lag], draws[lag:])[0, 1]) < 5 / len(draws) ** 0.5
+
+
+def inclusion_z_scores(noise, population, rate, rounds=4000):
+    """How often each position and each pair of neighbours was chosen, in standard deviations."""
+    chosen = np.zeros((rounds, population), dtype=bool)
+    for row in chosen:
+        row[noise.poisson_batch(population, rate)] = True
+    single = (chosen.sum(axis=0) - rounds * rate) / (rounds * rate * (1 - rate)) ** 0.5
+    together = (chosen[:, :-1] & chosen[:, 1:]).sum(axis=0)
+    pair = (together - rounds * rate**2) / (rounds * rate**2 * (1 - rate**2)) ** 0.5
+    sizes = chosen.sum(axis=1)
+    spread = sizes.var() / (population * rate * (1 - rate))
+    return max(np.abs(single).max(), np.abs(pair).max()), spread
+
+
+class Shuffled(Noise):
+    """Batches of a fixed size: the mistake of opacus#80."""
+
+    def poisson_batch(self, population, rate):
+        keys = self.uniforms(population)
+        return np.sort(np.argsort(keys)[: round(population * rate)])
+
+
+def test_batches_are_independent_coins():
+    worst, spread = inclusion_z_scores(Noise(seed=6), 50, 0.2)
+    assert worst < 5
+    assert 0.85 < spread < 1.15
+    assert inclusion_z_scores(Shuffled(seed=6), 50, 0.2)[1] < 0.5
+
+
+@pytest.mark.parametrize(
+    ("population", "rate"), [(0, 0.5), (1, 0.5), (5, 0.999), (100, 1e-18), (100, 1e-300)]
+)
+def test_batches_at_the_edges(population, rate):
+    noise = Noise(seed=7)
+    for _ in range(50):
+        batch = noise.poisson_batch(population, rate)
+        assert ((batch >= 0) & (batch < population)).all()
+        assert (np.diff(batch) > 0).all()
+        assert rate > 1e-9 or len(batch) == 0
+
+
+def test_equal_seeds_are_equal_and_others_differ():
+    def everything(seed):
+        noise = Noise(seed)
+        return (
+            noise.take(100),
+            noise.below(10**40),
+            noise.uniforms(3).tolist(),
+            noise.normals(3).tolist(),
+            noise.poisson_batch(1000, 0.1).tolist(),
+            noise.discrete_laplace(Fraction(1, 10), 20),
+        )
+
+    assert everything(7) == everything(7)
+    assert everything(7) != everything(8)
+
+
+def test_only_the_unseeded_source_is_secure():
+    assert Noise().secure
+    assert not Noise(0).secure
+    assert Noise().take(32) != Noise().take(32)
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, float("nan")])
+def test_bad_seeds_are_refused(seed):
+    with pytest.raises(InputError, match="seed"):
+        Noise(seed)
+
+
+def test_fresh_processes_differ():
+    """Issue class jax_privacy / optax key(0): a default source with a fixed start."""
+    program = "from dpfair.privacy.noise import Noise; print(Noise().take(32).hex())"
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env=os.environ | {"PYTHONPATH": str(SOURCE)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for _ in range(2)
+    }
+    assert len(outputs) == 2
+
+
+def taken_in_children(noise, children=3, size=64):
+    """What forked children, and then the parent, take from one source."""
+    pipes = []
+    for _ in range(children):
+        reader, writer = os.pipe()
+        if os.fork() == 0:
+            os.write(writer, noise.take(size))
+            os._exit(0)
+        os.close(writer)
+        pipes.append(reader)
+    outputs = [os.read(reader, size) for reader in pipes]
+    for reader in pipes:
+        os.close(reader)
+    for _ in range(children):
+        os.wait()
+    return [*outputs, noise.take(size)]
+
+
+class ForgetsForks(Noise):
+    _owner = property(lambda self: os.getpid(), lambda self, value: None)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_forks_share_no_randomness():
+    noise, broken = Noise(), ForgetsForks()
+    noise.take(1)
+    broken.take(1)
+    assert len(set(taken_in_children(noise))) == 4
+    assert len(set(taken_in_children(broken))) == 1
+
+
+def test_copies_share_no_randomness():
+    noise = Noise()
+    noise.take(1)
+    copies = [copy.copy(noise), copy.deepcopy(noise), pickle.loads(pickle.dumps(noise))]
+    assert all(c.secure for c in copies)
+    assert len({n.take(64) for n in [noise, *copies]}) == 4
+    seeded = Noise(3)
+    seeded.take(10)
+    assert copy.deepcopy(seeded).take(64) == seeded.take(64)
+
+
+class Slow(Noise):
+    """Gives other threads a chance inside ``take``."""
+
+    @property
+    def _used(self):
+        time.sleep(0)
+        return self._place
+
+    @_used.setter
+    def _used(self, value):
+        self._place = value
+
+
+def taken_in_threads(noise, threads=4, each=400, size=16):
+    pieces = []
+
+    def work():
+        pieces.extend([noise.take(size) for _ in range(each)])
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        workers = [threading.Thread(target=work) for _ in range(threads)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+    finally:
+        sys.setswitchinterval(interval)
+    return Counter(pieces)
+
+
+def test_threads_share_no_randomness():
+    stream = Noise(9)
+    expected = Counter(stream.take(16) for _ in range(1600))
+    assert taken_in_threads(Slow(9)) == expected
+    unlocked = Slow(9)
+    unlocked._lock = nullcontext()
+    assert taken_in_threads(unlocked) != expected
+
+
+def test_large_requests_do_not_repeat_either():
+    noise = Noise(1)
+    pieces = [noise.take(100_000), noise.take(100), noise.take(100_000), noise.take(65_536)]
+    words = np.frombuffer(b"".join(p[: len(p) // 8 * 8] for p in pieces), dtype="<u8")
+    assert len(np.unique(words)) == len(words)
