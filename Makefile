@@ -20,7 +20,7 @@ $(VENV)/installed-dev: $(VENV)/installed
 # The CPU build of torch; a plain "torch" may pull gigabytes.
 $(VENV)/installed-torch: $(VENV)/installed
 	$(BIN)/pip install --quiet torch==2.13.0
-	$(BIN)/pip install --quiet --editable '.[torch]'
+	$(BIN)/pip install --quiet --editable '.[torch,fast]'
 	@touch $@
 
 demo: $(VENV)/installed  ## Train, certify and report a private fair model on Adult

@@ -143,10 +143,9 @@ class FairPostProcessor(TabularInput, ClassifierMixin, BaseEstimator):  # type: 
                 else "fit was not told that its records are held out from training (held_out=True)"
             )
         else:
-            shares = {"train": 1 - self.release_share, "release": self.release_share}
-            scopes = coin_split(len(everybody), shares, noise)
             labels = label_array(y, len(everybody))
-            train, release, dependence = scopes["train"], scopes["release"], ""
+            train, release = self._split(labels, noise)
+            dependence = ""
             self.classifier_ = GroupClassifier.train(
                 self.classifier, names, take_rows(table, train), labels[train], groups[train]
             )
@@ -226,6 +225,26 @@ class FairPostProcessor(TabularInput, ClassifierMixin, BaseEstimator):  # type: 
         else:
             values = get_column(table, self.outcome_.name)
         return outcome_codes(words(values), self.outcome_)
+
+    def _split(
+        self, labels: NDArray[Any], noise: Noise
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Who trains the classifier and who is counted, by a coin per record.
+
+        Without a budget nothing has to be private, and every class keeps its share in both parts.
+        """
+        if self.epsilon is not None:
+            shares = {"train": 1 - self.release_share, "release": self.release_share}
+            scopes = coin_split(len(labels), shares, noise)
+            return scopes["train"], scopes["release"]
+        ranks = np.empty(len(labels))
+        coins = noise.uniforms(len(labels))
+        for value in np.unique(labels):
+            own = np.flatnonzero(labels == value)
+            ranks[own[np.argsort(coins[own])]] = (np.arange(len(own)) + 0.5) / len(own)
+        return np.flatnonzero(ranks >= self.release_share), np.flatnonzero(
+            ranks < self.release_share
+        )
 
     def _release(
         self,

@@ -27,7 +27,9 @@ def coin_split(
 ) -> dict[str, NDArray[np.int64]]:
     """Send every record to one of the named scopes, with the given probabilities.
 
-    With ``units``, all records of a unit share one coin.
+    With ``units``, all records of a unit share one coin: a hash of the unit under a key that is
+    drawn here and thrown away. (Were the key known, a person who is replaced by another would
+    change scope, and disjoint scopes would no longer compose in parallel under replace-one.)
 
     Examples
     --------

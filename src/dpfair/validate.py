@@ -28,7 +28,7 @@ def positive(**parameters: float) -> None:
 def at_least(bound: int, **parameters: int) -> None:
     """Each parameter is a whole number not below the bound."""
     for name, value in parameters.items():
-        if not (value >= bound and value == int(value)):
+        if not (math.isfinite(value) and value >= bound and value == int(value)):
             raise InputError(f"Expected {name} to be a whole number >= {bound}, got {value}.")
 
 

@@ -8,6 +8,7 @@ import os
 import pickle
 import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -495,9 +496,22 @@ def test_forks_share_nothing_that_was_made_ahead(draw):
     assert theirs != hashlib.sha256(draw(noise)).digest()
 
 
+class Slow(Noise):
+    """Gives other threads a chance between reading and replacing what was made ahead."""
+
+    @property
+    def _normals(self):
+        time.sleep(0)
+        return self._kept
+
+    @_normals.setter
+    def _normals(self, value):
+        self._kept = value
+
+
 @pytest.mark.parametrize("draw", DISTRIBUTIONS.values(), ids=DISTRIBUTIONS)
 def test_threads_share_nothing_that_was_made_ahead(draw):
-    noise, seen = Noise(), []
+    noise, seen = Slow(), []
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:

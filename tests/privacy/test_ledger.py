@@ -1,7 +1,12 @@
 """No noise without payment, and no payment beyond the budget."""
 
+import copy
 import json
 import math
+import pickle
+import threading
+import time
+from contextlib import nullcontext
 from fractions import Fraction
 
 import numpy as np
@@ -16,6 +21,7 @@ from dpfair.privacy.events import (
     compose,
     gaussian_steps,
     noisy_table,
+    parts,
     pure_epsilon,
     step_event,
 )
@@ -244,6 +250,47 @@ def test_bad_deltas_are_refused(bad):
 def test_bad_parameters_are_refused(parameter):
     with pytest.raises(InputError, match=next(iter(parameter))):
         Ledger(1, DELTA, **parameter)
+
+
+def granted_in_threads(ledger, monkeypatch, threads=8):
+    """How many of several simultaneous charges of 0.3 a ledger accepts."""
+
+    def slow_price(event, delta, relation):
+        time.sleep(0.005)
+        return 0.3 * sum(parts(event).values())
+
+    monkeypatch.setattr("dpfair.privacy.ledger.epsilon_of", slow_price)
+    outcomes = []
+
+    def work():
+        try:
+            pay(ledger, step_event(1.0, 1.0))
+        except BudgetError:
+            return
+        outcomes.append(1)
+
+    workers = [threading.Thread(target=work) for _ in range(threads)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    return len(outcomes)
+
+
+def test_threads_cannot_overspend(monkeypatch):
+    assert granted_in_threads(Ledger(1, DELTA), monkeypatch) == 3
+    unlocked = Ledger(1, DELTA)
+    unlocked._lock = nullcontext()
+    assert granted_in_threads(unlocked, monkeypatch) > 3
+
+
+def test_a_ledger_can_be_copied_and_stored():
+    ledger = Ledger(1, DELTA)
+    pay(ledger, table("3/4"))
+    for again in (copy.deepcopy(ledger), pickle.loads(pickle.dumps(ledger))):
+        assert again.to_json() == ledger.to_json()
+        with pytest.raises(BudgetError):
+            pay(again, table("1/2"))
 
 
 # Scopes
@@ -500,3 +547,46 @@ def test_unlike_tables_are_added_exactly():
     assert spent_exactly(ledger) == 1
     with pytest.raises(BudgetError):
         pay(ledger, table(1e-9))
+
+
+def test_a_replace_one_table_is_drawn_whole_and_once():
+    """Its two leaves are the two cells that one neighbour moves, not two tables."""
+    ledger = Ledger(1, 1e-5, relation="replace_one")
+    event = noisy_table(1, "replace_one")
+    receipt = ledger.charge(event, scope="", purpose="table")
+    with pytest.raises(ReceiptError):
+        receipt.draw(event.event)
+    receipt.draw(event)
+    with pytest.raises(ReceiptError):
+        receipt.draw(event)
+
+
+def test_receipts_cannot_be_copied_and_threads_cannot_share_the_last_draw():
+    import copy
+    import pickle
+    from concurrent.futures import ThreadPoolExecutor
+
+    ledger = Ledger(100, 1e-5)
+    event = noisy_table("0.01", "add_remove")
+    receipt = ledger.charge(event, scope="", purpose="table")
+    for duplicate in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(ReceiptError):
+            duplicate(receipt)
+
+    def attempt(_):
+        try:
+            receipt.draw(event)
+        except ReceiptError:
+            return 0
+        return 1
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(attempt, range(200))) == 1
+
+
+def test_a_seeded_source_put_in_later_is_not_private():
+    ledger = Ledger(1, 1e-5)
+    assert ledger.private
+    ledger.noise = Noise(1)
+    assert not ledger.private
+    assert not Ledger.from_json(ledger.to_json() | {"private": "true"}).private

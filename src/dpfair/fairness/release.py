@@ -111,11 +111,10 @@ def release_table(
     [event] = table_events(epsilon, len(names), ledger.relation, public_sizes=False)
     receipt = ledger.charge(event, scope=scope, purpose="count accepted and rejected by group")
     exact = _count(cells, groups, len(names))
-    noisy = np.array(receipt.draw(event).discrete_laplace(exact.ravel().tolist()))
-    rows = noisy.reshape(exact.shape)
+    noisy = receipt.draw(event).discrete_laplace(exact.ravel().tolist())
     return Release(
         groups=names,
-        counts=tuple(tuple(int(c) for c in row) for row in rows),
+        counts=tuple(zip(noisy[::2], noisy[1::2], strict=True)),
         noise=(_parameter(event),) * len(names),
         sizes=None,
         dependence=dependence,

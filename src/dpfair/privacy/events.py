@@ -34,6 +34,7 @@ __all__ = [
     "RELATIONS",
     "DpEvent",
     "compose",
+    "drawable",
     "event_from_json",
     "event_to_json",
     "exact_epsilon",
@@ -131,6 +132,27 @@ def parts(event: DpEvent) -> Counter[DpEvent]:
             total.update(parts(inner))
         return total
     _check_leaf(event)
+    return Counter({event: 1})
+
+
+def drawable(event: DpEvent) -> Counter[DpEvent]:
+    """What one payment lets a mechanism draw: leaves, but a repeated Laplace event as a whole.
+
+    The repetition of a table's Laplace event lists the cells that one neighbour moves. It is one
+    table, and its parts do not pay for several.
+
+    >>> drawable(gaussian_steps(2.0, 1.0, 3))
+    Counter({GaussianDpEvent(noise_multiplier=2.0): 3})
+    >>> sum(drawable(noisy_table(1, "replace_one")).values())
+    1
+    """
+    if isinstance(event, ComposedDpEvent):
+        total: Counter[DpEvent] = Counter()
+        for inner in event.events:
+            total.update(drawable(inner))
+        return total
+    if isinstance(event, SelfComposedDpEvent) and pure_epsilon(event) is None:
+        return Counter({e: n * event.count for e, n in drawable(event.event).items()})
     return Counter({event: 1})
 
 

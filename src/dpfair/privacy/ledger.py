@@ -8,12 +8,12 @@ of ``"train"``. Costs add up along a path, and the worst path counts (parallel c
 from __future__ import annotations
 
 import math
-from collections import Counter
+import threading
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, NoReturn
 
-from dp_accounting.dp_event import DiscreteLaplaceDpEvent
+from dp_accounting.dp_event import ComposedDpEvent
 
 from dpfair import validate
 from dpfair.errors import BudgetError, InputError, ReceiptError
@@ -23,6 +23,7 @@ from dpfair.privacy.events import (
     RELATIONS,
     DpEvent,
     compose,
+    drawable,
     event_from_json,
     event_to_json,
     exact_epsilon,
@@ -122,10 +123,18 @@ class Ledger:
         self.composition = composition
         self.rows_per_unit = int(rows_per_unit)
         self.noise = noise if noise is not None else Noise()
-        self.private = self.noise.secure
+        self._seeded_before = False
         self._entries: list[Entry] = []
         self._spent: Fraction | float = 0.0
+        self._lock = threading.Lock()
         validate.in_open_interval(0, 1, delta_per_record=self.row_budget[1])
+
+    def __getstate__(self) -> dict[str, object]:
+        return {k: v for k, v in self.__dict__.items() if k != "_lock"}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        self.__dict__.update(state)
+        self._lock = threading.Lock()
 
     @property
     def entries(self) -> tuple[Entry, ...]:
@@ -146,6 +155,11 @@ class Ledger:
         It never falls, although the accountant may find that a longer list of charges costs less.
         """
         return float(self._spent * self.rows_per_unit)
+
+    @property
+    def private(self) -> bool:
+        """Whether all noise comes, and came, from the secure source."""
+        return self.noise.secure and not self._seeded_before
 
     def to_json(self) -> dict[str, Any]:
         """The budget and every charge as plain data."""
@@ -170,7 +184,7 @@ class Ledger:
             composition=str(data["composition"]),
             rows_per_unit=int(data["rows_per_unit"]),
         )
-        ledger.private = bool(data["private"])
+        ledger._seeded_before = data["private"] is not True
         for entry in map(Entry.from_json, data["entries"]):
             ledger.charge(entry.event, scope=entry.scope, purpose=entry.purpose)
             found = ledger._entries[-1]
@@ -189,16 +203,17 @@ class Ledger:
         delta = 0.0 if pure is not None else self.row_budget[1]
         own = float(pure) if pure is not None else epsilon_of(event, delta, self.relation)
         entry = Entry(scope, purpose, event, own, delta)
-        total = self._total([*self._entries, entry])
-        # Exact amounts are compared exactly; what the accountant says is already rounded up.
-        if total > self.row_budget[0]:
-            raise BudgetError(
-                f"The charge for '{purpose}' would bring epsilon to "
-                f"{float(total * self.rows_per_unit):.6g}, over the budget of {self.epsilon:g}; "
-                "nothing was charged."
-            )
-        self._entries.append(entry)
-        self._spent = max(self._spent, total)
+        with self._lock:  # or two threads could both find room for the last charge
+            total = self._total([*self._entries, entry])
+            # Exact amounts are compared exactly; what the accountant says is already rounded up.
+            if total > self.row_budget[0]:
+                raise BudgetError(
+                    f"The charge for '{purpose}' would bring epsilon to "
+                    f"{float(total * self.rows_per_unit):.6g}, over the budget of "
+                    f"{self.epsilon:g}; nothing was charged."
+                )
+            self._entries.append(entry)
+            self._spent = max(self._spent, total)
         return Receipt(event, self.noise)
 
     def _total(self, entries: list[Entry]) -> Fraction | float:
@@ -229,25 +244,27 @@ class Ledger:
 
 
 class Receipt:
-    """Proof of payment. Each part of the paid event can be drawn as often as it was paid."""
+    """Proof of payment: what was paid can be drawn as often as it was paid, and not copied."""
 
     def __init__(self, event: DpEvent, noise: Noise) -> None:
-        self._left: Counter[DpEvent] = parts(event)
+        parts(event)  # refuses an event that no accountant knows
+        self._left = drawable(event)
         self._noise = noise
-        self._event: DpEvent | None = None
-        self._needed: Counter[DpEvent] = Counter()
+        self._lock = threading.Lock()
 
     def draw(self, event: DpEvent) -> Draw:
-        """Use up one paid event and open its noise."""
-        if event is not self._event:  # the same frozen object has the same parts
-            self._event, self._needed = event, parts(event)
-        for leaf, count in self._needed.items():
-            if self._left[leaf] < count:
-                name = "DiscreteLaplace" if isinstance(leaf, DiscreteLaplaceDpEvent) else "Gaussian"
+        """Use up one paid event, never a composition of several, and open its noise."""
+        if isinstance(event, ComposedDpEvent):
+            raise ReceiptError("A composed event is drawn part by part.")
+        with self._lock:  # or two threads could both take the last one
+            if self._left[event] < 1:
+                name = "Gaussian" if pure_epsilon(event) is None else "DiscreteLaplace"
                 raise ReceiptError(f"Nothing is left on this receipt for {name} noise.")
-        for leaf, count in self._needed.items():
-            self._left[leaf] -= count
+            self._left[event] -= 1
         return Draw(event, self._noise)
+
+    def __reduce__(self) -> NoReturn:
+        raise ReceiptError("A receipt cannot be copied: it would pay twice.")
 
 
 def _contains(scope: str, leaf: str) -> bool:

@@ -32,7 +32,7 @@ _BULK = 1 << 12
 _FARTHEST = 2.0**50
 
 # What is made ahead, and must never be handed out twice.
-_AHEAD = frozenset({"_buffer", "_used", "_normals", "_coins", "_heads"})
+_AHEAD = frozenset({"_buffer", "_used", "_normals", "_rate", "_heads"})
 
 
 class Noise:
@@ -75,7 +75,7 @@ class Noise:
         """Drop everything that was made ahead."""
         self._buffer, self._used = b"", 0
         self._normals = np.empty(0)
-        self._coins = (0, 0.0)
+        self._rate = 0.0
         self._heads = np.empty(0, dtype=np.int64)
 
     def _forget_after_fork(self) -> None:
@@ -136,12 +136,12 @@ class Noise:
         """Each of ``population`` positions with probability ``rate``, independently.
 
         One coin per position. The gaps between heads are geometric, so the cost grows with the
-        batch and not with the population; the coins of the next batches follow in the same row.
+        batch and not with the population. The next batch goes on in the same row of coins.
         """
         with self._lock:
             self._forget_after_fork()
-            if self._coins != (population, rate):
-                self._coins, self._heads = (population, rate), np.empty(0, dtype=np.int64)
+            if self._rate != rate:
+                self._rate, self._heads = rate, np.empty(0, dtype=np.int64)
             while len(self._heads) == 0 or self._heads[-1] < population:
                 self._flip_more(population, rate)
             size = self._heads.searchsorted(population)

@@ -1,0 +1,69 @@
+"""The compiled step computes what the plain one computes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dpfair import Noise
+from dpfair.learners import compiled
+from dpfair.learners.descent import (
+    Batch,
+    Descent,
+    FlatClip,
+    GradientDescent,
+    LogisticLoss,
+    clipped_sum,
+    descend,
+)
+from dpfair.learners.features import FEATURES, design
+from dpfair.privacy.ledger import Receipt
+from dpfair.table import encode
+
+pytestmark = pytest.mark.skipif(not compiled.available(), reason="needs the extra 'fast'")
+
+
+@pytest.fixture(params=FEATURES)
+def rows(request, loans, loan_schema):
+    return design(request.param, loan_schema, encode(loans[0], loan_schema))
+
+
+@pytest.mark.parametrize("chosen", [slice(None), np.array([3, 5, 2999]), np.array([], dtype=int)])
+@pytest.mark.parametrize("limit", [1e-3, 0.4, 1e9])
+def test_sums_are_equal(rows, chosen, limit, loans):
+    targets = (loans[1] == "yes").astype(np.float32)
+    theta = np.random.default_rng(0).normal(size=rows.width)
+    part = rows.take(chosen)
+    batch = Batch(part.scores(theta.astype(np.float32)), targets[chosen], np.zeros(len(part)))
+    plain, _ = clipped_sum(
+        FlatClip(limit), part, batch, (), *LogisticLoss().gradients(batch, np.empty(0), ())
+    )
+    fast = compiled.logistic_sum(rows, chosen, targets, theta, FlatClip(limit).limit)
+    np.testing.assert_allclose(fast, plain, atol=1e-4 * max(1.0, np.abs(plain).max()))
+
+
+def test_one_record_never_exceeds_the_limit(rows, loans):
+    targets = (loans[1] == "yes").astype(np.float32)
+    theta = 50 * np.random.default_rng(1).normal(size=rows.width)
+    for row in range(200):
+        total = compiled.logistic_sum(rows, np.array([row]), targets, theta, 0.25)
+        assert np.linalg.norm(total) <= 0.25 * (1 + 1e-6)
+
+
+def test_a_run_is_the_same_up_to_rounding(rows, loans):
+    labels = (loans[1] == "yes").astype(np.int64)
+    plan = Descent(30, 0.1, 2.0, FlatClip(1.0), divisor=300)
+    results = [
+        descend(
+            plan,
+            rows,
+            labels,
+            np.zeros(len(rows), dtype=np.int64),
+            objective=LogisticLoss(),
+            optimizer=GradientDescent(0.5),
+            receipt=Receipt(plan.event, Noise(3)),
+            compiled=flag,
+        )
+        for flag in (True, False)
+    ]
+    np.testing.assert_allclose(results[0], results[1], atol=1e-4)
