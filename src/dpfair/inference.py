@@ -64,17 +64,22 @@ def _infer_column(name: str, values: Any) -> Numeric | Categorical | None:
     is_numeric = len(finite) >= 0.95 * present
     if is_numeric and len(np.unique(finite)) >= _FEW:
         low, high = float(finite.min()), float(finite.max())
-        edges = np.unique(np.quantile(finite, np.arange(1, 20) / 20))
+        edges = {_readable(e) for e in np.quantile(finite, np.arange(1, 20) / 20)}
         return Numeric(
             name,
             (low, high),
-            center=float(finite.mean()),
-            scale=float(finite.std()),
-            edges=tuple(float(e) for e in edges if low < e <= high),
+            center=_readable(finite.mean()),
+            scale=_readable(finite.std()),
+            edges=tuple(sorted(e for e in edges if low < e <= high)),
         )
     if len(distinct) > _MOST_WORDS:
         return None
     return Categorical(name, tuple(sorted(distinct, key=_sort_key)))
+
+
+def _readable(value: float) -> float:
+    """Four digits: a person is going to read and correct it."""
+    return float(f"{value:.4g}")
 
 
 def _sort_key(word: str) -> tuple[int, float, str]:

@@ -241,3 +241,10 @@ def test_demo_writes_its_files(capsys, tmp_path):
 def test_fit_on_a_word_can_choose_other_groups(capsys):
     result = run_json(capsys, "fit", "adult", "--epsilon", "3", "--sensitive", "race")
     assert len(result["certificate"]["groups"]) == 5
+
+
+def test_without_arguments_the_help_is_shown(capsys):
+    code, out, err = run(capsys)
+    assert code == 0
+    assert "Usage: dpfair" in out
+    assert err == ""

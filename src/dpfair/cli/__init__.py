@@ -24,7 +24,6 @@ __all__ = ["app", "main"]
 app = typer.Typer(
     name="dpfair",
     help="Private and fair binary classifiers: train, release, decide, certify.",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -53,7 +52,7 @@ def main() -> None:
 def _run(arguments: list[str]) -> int:
     try:
         code = typer.main.get_command(app).main(
-            arguments, prog_name="dpfair", standalone_mode=False
+            arguments or ["--help"], prog_name="dpfair", standalone_mode=False
         )
     except BudgetError as error:
         return _complain(str(error), 3)

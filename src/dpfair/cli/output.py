@@ -58,7 +58,7 @@ def account_lines(model: PrivateFairClassifier) -> list[str]:
     for entry in model.ledger_.entries:
         lines.append(
             f"  {entry.scope:<8} {entry.purpose:<38} epsilon {entry.epsilon:8.4f}"
-            f"   delta {entry.delta:.0e}"
+            f"   delta {entry.delta:g}"
         )
     how = "worst scope" if model.ledger_.composition == "tight" else "sum"
     lines.append(
