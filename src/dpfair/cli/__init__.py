@@ -17,6 +17,7 @@ from dpfair.cli.evaluate import evaluate
 from dpfair.cli.fit import fit
 from dpfair.cli.predict import predict
 from dpfair.cli.report import report
+from dpfair.cli.reproduce import reproduce
 from dpfair.errors import BudgetError, InputError
 
 __all__ = ["app", "main"]
@@ -28,7 +29,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (demo, fit, predict, evaluate, account, report):
+for command in (demo, fit, predict, evaluate, account, report, reproduce):
     app.command()(command)
 
 

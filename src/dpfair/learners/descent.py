@@ -70,8 +70,13 @@ class ClipPolicy(Protocol):
 class Query(Protocol):
     """A sum over the records of the batch, released with noise before the gradient."""
 
-    sensitivity: float
-    noise_multiplier: float
+    @property
+    def sensitivity(self) -> float:
+        """The largest norm of one record's part of the answer."""
+
+    @property
+    def noise_multiplier(self) -> float:
+        """The noise on the answer, in units of the sensitivity."""
 
     def __call__(self, batch: Batch) -> Float64:
         """The exact answer; the norm of one record's part must not exceed ``sensitivity``."""
@@ -80,7 +85,9 @@ class Query(Protocol):
 class Objective(Protocol):
     """What is minimised, through its derivative by the score."""
 
-    extra_parameters: int
+    @property
+    def extra_parameters(self) -> int:
+        """How many parameters are trained besides the weights of the features."""
 
     def gradients(
         self, batch: Batch, extra: Float64, answers: Answers
@@ -228,11 +235,13 @@ def descend(
     objective: Objective,
     optimizer: Optimizer,
     receipt: Receipt,
+    start: Float64 | None = None,
     progress: Callable[[int], None] | None = None,
     compiled: bool = True,
 ) -> Float64:
     """Run the plan and return the parameters, the extra ones last.
 
+    ``start`` are the first parameters, zeros by default; they must not depend on records.
     ``compiled`` allows the compiled loop where it applies and numba is installed; it changes the
     result by rounding only.
 
@@ -245,7 +254,8 @@ def descend(
     sums is post-processing.
     """
     targets, width = labels.astype(np.float32), design.width
-    parameters = np.zeros(width + objective.extra_parameters)
+    size = width + objective.extra_parameters
+    parameters = np.zeros(size) if start is None else start
     total, averaged = np.zeros_like(parameters), 0
     first_averaged = plan.steps - int(plan.steps * plan.average_last)
     step, answers = plan.step_event, list[Float64]()

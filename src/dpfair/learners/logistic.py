@@ -79,6 +79,9 @@ class PrivateLogisticRegression(TabularInput, ClassifierMixin, BaseEstimator):  
         ``"binned"`` or ``"standardised"``, see :func:`dpfair.learners.features.design`.
     steps, epochs, learning_rate, clip, batch_size
         None for the recipe of the solver. Steps and epochs are alternatives.
+    noise_multiplier
+        None for the smallest that the budget allows. Noise that is too small for the budget is
+        refused when it is charged.
     relation
         ``"add_remove"`` or ``"replace_one"``.
     strict
@@ -114,6 +117,7 @@ class PrivateLogisticRegression(TabularInput, ClassifierMixin, BaseEstimator):  
         learning_rate: float | None = None,
         clip: float | None = None,
         batch_size: int | None = None,
+        noise_multiplier: float | None = None,
         relation: str = "add_remove",
         strict: bool = False,
         random_state: int | None = None,
@@ -129,6 +133,7 @@ class PrivateLogisticRegression(TabularInput, ClassifierMixin, BaseEstimator):  
         self.learning_rate = learning_rate
         self.clip = clip
         self.batch_size = batch_size
+        self.noise_multiplier = noise_multiplier
         self.relation = relation
         self.strict = strict
         self.random_state = random_state
@@ -169,7 +174,9 @@ class PrivateLogisticRegression(TabularInput, ClassifierMixin, BaseEstimator):  
         steps = recipe.steps if self.steps is None else self.steps
         clip = recipe.clip if self.clip is None else self.clip
         validate.positive(clip=clip)
-        multiplier = calibrate(epsilon, delta, 1.0, steps, relation=relation)
+        multiplier = self.noise_multiplier
+        if multiplier is None:
+            multiplier = calibrate(epsilon, delta, 1.0, steps, relation=relation)
         # Adam does not see the scale of the gradient; in units of the noise it is a plain number.
         divisor = multiplier * clip
         return Descent(steps, 1.0, multiplier, FlatClip(clip), divisor, average_last=0.5)
@@ -188,7 +195,9 @@ class PrivateLogisticRegression(TabularInput, ClassifierMixin, BaseEstimator):  
         validate.positive(clip=clip, batch_size=batch)
         rate = min(1.0, batch / rows)
         steps = self.steps or epochs * math.ceil(rows / batch)
-        multiplier = calibrate(epsilon, delta, rate, steps, relation=relation)
+        multiplier = self.noise_multiplier
+        if multiplier is None:
+            multiplier = calibrate(epsilon, delta, rate, steps, relation=relation)
         return Descent(steps, rate, multiplier, FlatClip(clip), divisor=batch)
 
     def train(

@@ -16,6 +16,7 @@ def paper_algorithm2(
     schema: Schema,
     release_epsilon: float,
     epochs: int = 50,
+    noise_multiplier: float | None = None,
     random_state: int | None = None,
 ) -> PrivateFairClassifier:
     """The paper's experiment: DP-SGD, then noisy group rates, added up by basic composition.
@@ -38,7 +39,9 @@ def paper_algorithm2(
         epsilon,
         delta,
         schema=schema,
-        learner=PrivateLogisticRegression(**PAPER_SETTINGS | {"epochs": epochs}),
+        learner=PrivateLogisticRegression(
+            **PAPER_SETTINGS | {"epochs": epochs, "noise_multiplier": noise_multiplier}
+        ),
         composition="basic",
         release_epsilon=release_epsilon,
         release_share=1 / 3,
