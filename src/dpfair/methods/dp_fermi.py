@@ -221,7 +221,8 @@ class DPFermi(TabularInput, ClassifierMixin, BaseEstimator):  # type: ignore[mis
             rate=self.dual_rate,
             radius=self.radius,
             batch_size=self.batch_size,
-            stated=stated.dual,
+            # The formula is for demographic parity; within a label, a record weighs 1 / P(y).
+            stated=stated.dual / float(penalty.label_shares.min()),
             dual=project(ledger.noise.normals(penalty.size), self.radius),
         )
         plan = Descent(

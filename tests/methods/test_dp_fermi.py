@@ -1,0 +1,156 @@
+"""DP-FERMI: its gradients, its sensitivity, its variants and what they may claim."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from dpfair import InputError
+from dpfair.learners.descent import Batch
+from dpfair.methods.dp_fermi import DPFermi, _DualQuery
+from dpfair.methods.fermi_penalty import FermiPenalty
+from dpfair.methods.fermi_reference import StatedNoise
+
+SHARES = {
+    "demographic parity": (np.array([[0.3, 0.7]]), np.ones(1)),
+    "equalized odds": (np.array([[0.4, 0.6], [0.2, 0.8]]), np.array([0.75, 0.25])),
+}
+
+
+def batch(n=200, seed=0):
+    rng = np.random.default_rng(seed)
+    scores = rng.normal(size=n).astype(np.float32)
+    labels = (rng.random(n) < 0.4).astype(np.float32)
+    return Batch(scores, labels, rng.integers(0, 2, n))
+
+
+def psi(penalty, data, scores, dual):
+    """The definition, record by record."""
+    values = []
+    w_all = dual.reshape(penalty.shape)
+    for s, y, g in zip(scores, data.labels.astype(int), data.groups, strict=True):
+        label = y if penalty.shape[0] > 1 else 0
+        w, p = w_all[label], expit(s)
+        f = [p] if penalty.shape[2] == 1 else [1 - p, p]
+        total = -1.0
+        for j, f_j in enumerate(f):
+            total -= (w[:, j] ** 2).sum() * f_j
+            root = math.sqrt(penalty.shares[label, g])
+            if penalty.only_group is None:
+                total += 2 / root * w[g, j] * f_j
+            elif g == penalty.only_group:
+                total += 2 / root * w[0, j] * f_j
+        values.append(total / penalty.label_shares[label])
+    return np.array(values)
+
+
+@pytest.mark.parametrize("only", [None, 0, 1])
+@pytest.mark.parametrize("notion", SHARES)
+def test_gradients_are_the_derivatives_of_the_definition(notion, only):
+    penalty = FermiPenalty(*SHARES[notion], only)
+    data, dual = batch(40), np.random.default_rng(1).normal(size=penalty.size)
+    by_score, by_dual = penalty.gradients(data, dual)
+    scores, h = data.scores.astype(np.float64), 1e-5
+    numeric = (psi(penalty, data, scores + h, dual) - psi(penalty, data, scores - h, dual)) / (
+        2 * h
+    )
+    np.testing.assert_allclose(by_score, numeric, atol=2e-4)
+    for k in range(penalty.size):
+        step = np.zeros(penalty.size)
+        step[k] = h
+        change = psi(penalty, data, scores, dual + step) - psi(penalty, data, scores, dual - step)
+        np.testing.assert_allclose(by_dual[:, k], change / (2 * h), atol=2e-3)
+
+
+def test_the_maximum_over_w_is_the_chi_square_between_decision_and_group():
+    data = batch(4000, 3)
+    shares = np.bincount(data.groups)[None, :] / 4000
+    penalty = FermiPenalty(shares, np.ones(1))
+    p = expit(data.scores)
+    joint = np.array([[(1 - p)[data.groups == g].sum(), p[data.groups == g].sum()] for g in (0, 1)])
+    joint /= 4000
+    chi_square = (joint**2 / joint.sum(0) / joint.sum(1, keepdims=True)).sum() - 1
+    best = (joint / joint.sum(0) / np.sqrt(shares.T)).ravel()
+    assert psi(penalty, data, data.scores, best).mean() == pytest.approx(chi_square, abs=1e-5)
+
+
+@pytest.mark.parametrize("notion", SHARES)
+def test_one_record_never_exceeds_the_stated_sensitivity(notion):
+    penalty = FermiPenalty(*SHARES[notion])
+    rng = np.random.default_rng(2)
+    for _ in range(50):
+        dual = rng.normal(size=penalty.size)
+        dual *= 5 / np.linalg.norm(dual)
+        query = _DualQuery(penalty, 1.0, 0.01, 5.0, 1024, 0.1, dual)
+        _, by_dual = penalty.gradients(batch(100, int(rng.integers(1e6))), dual)
+        assert np.linalg.norm(by_dual, axis=1).max() <= query.sensitivity
+
+
+def test_stated_noise_of_the_published_adult_run():
+    noise = StatedNoise.for_budget(
+        3, 1e-5, steps=2250, rows=45243, smallest_share=0.325, clip=5, radius=5
+    )
+    assert noise.theta == pytest.approx(1.73, abs=0.01)
+    assert noise.dual == pytest.approx(0.0355, abs=0.001)
+
+
+@pytest.mark.parametrize("variant", ["tight", "paper"])
+@pytest.mark.parametrize("notion", ["demographic_parity", "equalized_odds"])
+def test_sound_variants_pay_and_stay_within_the_budget(variant, notion, loans, loan_schema):
+    X, y = loans
+    model = DPFermi(
+        2, weight=1.0, variant=variant, notion=notion, schema=loan_schema, epochs=3, batch_size=300
+    ).fit(X, y)
+    assert 0 < model.ledger_.spent <= 2
+    assert model.certificate_.privacy.private
+    assert not model.certificate_.fairness.certified
+    assert "the shares of the groups" in model.certificate_.privacy.assumed_public
+
+
+def test_the_reference_says_that_it_is_not_private(loans, loan_schema):
+    model = DPFermi(2, variant="reference", schema=loan_schema, epochs=1).fit(*loans)
+    assert not model.certificate_.privacy.private
+    assert "never clips" in str(model.certificate_)
+    assert model.ledger_.entries == ()
+
+
+def test_a_penalty_makes_the_model_fairer(loans, loan_schema):
+    X, y = loans
+    gaps = []
+    for weight in (0.0, 20.0):
+        model = DPFermi(
+            50, weight=weight, schema=loan_schema, epochs=60, batch_size=300, theta_rate=0.3,
+            dual_rate=0.3, random_state=0,
+        ).fit(X, y)  # fmt: skip
+        yes = model.predict(X) == "yes"
+        male = (X["sex"] == "m").to_numpy()
+        gaps.append(abs(yes[male].mean() - yes[~male].mean()))
+    assert gaps[1] < gaps[0] / 2
+
+
+def test_weight_zero_is_plain_logistic_regression(loans, loan_schema):
+    """Without a penalty the groups cannot matter."""
+    import polars as pl
+
+    X, y = loans
+    swapped = X.with_columns(
+        sex=pl.when(pl.col("sex") == "f").then(pl.lit("m")).otherwise(pl.lit("f"))
+    )
+    weights = [
+        DPFermi(
+            5, weight=0.0, only_group="m", schema=loan_schema, epochs=2, random_state=4
+        ).fit(table, y).scorer_.weights
+        for table in (X, swapped)
+    ]  # fmt: skip
+    np.testing.assert_allclose(weights[0], weights[1], atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "settings", [{"variant": "x"}, {"notion": "x"}, {"weight": -1.0}, {"epochs": 0}, {"clip": 0.0}]
+)
+def test_bad_settings_are_refused(settings, loans, loan_schema):
+    with pytest.raises(InputError):
+        DPFermi(1, schema=loan_schema, **settings).fit(*loans)
