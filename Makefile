@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-slow lint bench evidence clean help
+.PHONY: demo test test-slow lint bench evidence reproduce clean help
 
 help:  ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -39,6 +39,11 @@ lint: $(VENV)/installed-dev  ## Style and types
 
 evidence: $(VENV)/installed  ## Algorithm 2 on Adult over 50 seeds, paper's and our learner
 	$(BIN)/python benchmarks/algorithm2.py
+
+reproduce: $(VENV)/installed  ## The paper's twelve tables (minutes), and docs/reproduction.md
+	$(BIN)/dpfair reproduce --out docs/reproduction/paper > /dev/null
+	$(BIN)/dpfair reproduce --data honest --out docs/reproduction/honest > /dev/null
+	$(BIN)/python scripts/reproduction_doc.py
 
 bench: $(VENV)/installed-torch  ## Speed of DP-SGD against Opacus, in one run
 	$(BIN)/python benchmarks/dpsgd_vs_opacus.py

@@ -177,6 +177,11 @@ BAD = {
     "account both": (account("1", "1", "--epsilon", "1"), "either"),
     "account rate": (account("2", "1"), "sampling_rate"),
     "account steps": (account("1", "0"), "steps"),
+    "no such table": (["reproduce", "--table", "adult-5-prv"], "no such table"),
+    "no such data": (["reproduce", "--data", "fake"], "paper, honest"),
+    "no such variant": (["reproduce", "--fermi", "loose"], "fermi"),
+    "no seeds": (["reproduce", "--seeds", "0"], "seeds"),
+    "out is a file": (["reproduce", "--out", "{loans}"], "not a folder"),
     "demo data": (["demo", "--dataset", "iris"], "adult, credit"),
     "not a table": (["fit", "{binary}"], "not a readable table"),
 }

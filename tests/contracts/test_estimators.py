@@ -12,11 +12,13 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dpfair import FairPostProcessor, InputError, PrivateFairClassifier, PrivateLogisticRegression
+from dpfair.methods.dp_fermi import DPFermi
 
 ESTIMATORS = [
     PrivateLogisticRegression(),
     PrivateFairClassifier(),
     FairPostProcessor(LogisticRegression()),
+    DPFermi(),
 ]
 
 

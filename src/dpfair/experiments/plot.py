@@ -9,6 +9,7 @@ from dpfair.experiments.summary import RowResult
 
 __all__ = ["scatter"]
 
+COLORS = {"algorithm2": "#b3541e"}
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT = 640, 300, 56, 44, 16, 16
 
 
@@ -53,18 +54,21 @@ def scatter(rows: Sequence[RowResult]) -> str:
         _text(svg, x(at_x), HEIGHT - BOTTOM + 16, f"{at_x:.3f}", "middle")
         _text(svg, LEFT - 6, y(at_y) + 4, f"{at_y:.3f}", "end")
     _text(svg, (LEFT + WIDTH) / 2, HEIGHT - 8, "statistical parity gap", "middle")
+    _text(svg, WIDTH - RIGHT, HEIGHT - 8, "filled: ours, hollow: published", "end")
     _text(svg, LEFT + 4, TOP + 10, "accuracy", "start")
     for row in rows:
-        color = "#b3541e" if row.method == "algorithm2" else "#0e6b6e"
+        color = COLORS.get(row.method, "#0e6b6e")
         own_x, own_y = x(row.gap), y(row.accuracy)
         _line(svg, x(row.published_gap), y(row.published_accuracy), own_x, own_y, "#999", "3 3")
         _line(svg, x(max(row.gap - row.gap_se, 0)), own_y, x(row.gap + row.gap_se), own_y, color)
         high, low = row.accuracy + row.accuracy_se, row.accuracy - row.accuracy_se
         _line(svg, own_x, y(low), own_x, y(high), color)
-        _point(svg, x(row.published_gap), y(row.published_accuracy), color, filled=False)
-        _point(svg, own_x, own_y, color, filled=True)
         name = "Algorithm 2" if row.method == "algorithm2" else f"λ {row.weight:g}"
         _text(svg, own_x + 7, own_y - 6, name, "start")
+    for row in rows:  # after all names, so that no name covers a point
+        color = COLORS.get(row.method, "#0e6b6e")
+        _point(svg, x(row.published_gap), y(row.published_accuracy), color, filled=False)
+        _point(svg, x(row.gap), y(row.accuracy), color, filled=True)
     return tostring(svg, encoding="unicode")
 
 

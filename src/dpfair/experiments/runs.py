@@ -49,6 +49,7 @@ class Run:
     variant: str = ""
     noise_std: float | None = None
     release_epsilon: float = 0.0
+    only_group: str = ""
 
     @property
     def key(self) -> str:
@@ -154,7 +155,7 @@ def _model(run: Run, split: Split) -> Any:
     assert schema.rows is not None
     if run.method == "dp_fermi":
         # The first group of the authors' training file, in either coding of the groups.
-        only = {"adult": "Male", "credit": "male"}[run.dataset]
+        only = run.only_group or {"adult": "Male", "credit": "male"}[run.dataset]
         return DPFermi(
             run.epsilon,
             DELTA,

@@ -200,6 +200,12 @@ class PrivateLogisticRegression(TabularInput, ClassifierMixin, BaseEstimator):  
             multiplier = calibrate(epsilon, delta, rate, steps, relation=relation)
         return Descent(steps, rate, multiplier, FlatClip(clip), divisor=batch)
 
+    def _start(self, width: int, noise: Noise) -> NDArray[np.float64] | None:
+        """The paper's network starts as PyTorch's linear layers do, the other solver at zero."""
+        if self.solver != "sgd":
+            return None
+        return (2 * noise.uniforms(width) - 1) / math.sqrt(width - 1)
+
     def train(
         self,
         records: Records,
@@ -223,14 +229,16 @@ class PrivateLogisticRegression(TabularInput, ClassifierMixin, BaseEstimator):  
         default = PAPER_SETTINGS["learning_rate"] if self.solver == "sgd" else None
         rate = self.learning_rate or default or _default_recipe(float(epsilon)).learning_rate
         assert records.labels is not None
+        rows = design(self.features, schema, records)
         weights = descend(
             plan,
-            design(self.features, schema, records),
+            rows,
             records.labels,
             records.groups,
             objective=LogisticLoss(),
             optimizer=GradientDescent(rate) if self.solver == "sgd" else Adam(rate),
             receipt=receipt,
+            start=self._start(rows.width, ledger.noise),
             progress=progress,
         )
         return LinearScorer(schema, self.features, weights)

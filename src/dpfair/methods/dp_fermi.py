@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,7 +15,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from dpfair import validate
 from dpfair.certificate import SEEDED, Certificate, FairnessClaim, PrivacyClaim
-from dpfair.errors import InputError
+from dpfair.errors import FairnessWarning, InputError
 from dpfair.learners.descent import Answers, Batch, Descent, FlatClip, descend
 from dpfair.learners.design import Design
 from dpfair.learners.features import design
@@ -128,7 +129,9 @@ class DPFermi(TabularInput, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         )
         records = self._training_records(X, y, sensitive_features)
         if self.schema_.sensitive is None:
-            raise InputError("DP-FERMI needs groups: name the column with sensitive=.")
+            warnings.warn(
+                "No sensitive column given: nothing is penalised.", FairnessWarning, stacklevel=2
+            )
         blind = replace(self.schema_, sensitive=None)
         penalty = self._penalty(records)
         weights = self._train(design("standardised", blind, records), records, penalty, ledger)
@@ -139,12 +142,14 @@ class DPFermi(TabularInput, ClassifierMixin, BaseEstimator):  # type: ignore[mis
 
     def predict_proba(self, X: Any, sensitive_features: Any = None) -> Float64:
         """The estimated probability of either class."""
-        scores = self.scorer_.scores(self._new_records(X, sensitive_features))
+        records = self._new_records(X, sensitive_features)
+        scores = self.scorer_.scores(records)
         return np.stack([1 - scores, scores], axis=1)
 
     def predict(self, X: Any, sensitive_features: Any = None) -> NDArray[Any]:
         """The more probable class."""
-        return self.classes_[self.scorer_.positive(self._new_records(X, sensitive_features))]
+        records = self._new_records(X, sensitive_features)
+        return self.classes_[self.scorer_.positive(records)]
 
     def _penalty(self, records: Records) -> FermiPenalty:
         """Shares are read off the records: the method takes them as public."""
