@@ -38,6 +38,13 @@ def test_round_trip_keeps_decisions_certificate_and_ledger(model, loans, tmp_pat
     assert not loaded.certificate_.privacy.private
 
 
+def test_a_loaded_model_finds_its_columns_by_name(model, loans, tmp_path):
+    X, _ = loans
+    loaded = load_model(save_model(model, tmp_path / "m.dpfair"))
+    shuffled = X.select("sex", "job", "income", "age").with_columns(extra=1)
+    np.testing.assert_array_equal(loaded.predict(shuffled), model.predict(X))
+
+
 @pytest.mark.parametrize("kind", [np.int64, np.float64, bool, object])
 def test_classes_keep_their_type(kind, loans, loan_schema, tmp_path):
     X, y = loans

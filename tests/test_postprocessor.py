@@ -85,6 +85,38 @@ def test_unfitted_estimators_are_trained_on_other_records_than_the_release(loans
     assert decoupled.score(numbers, y) > 0.6
 
 
+def test_a_classifier_trained_in_fit_is_not_private_and_a_clone_cannot_hide_it(loans):
+    from sklearn.base import clone
+
+    X, y = loans
+    numbers = X.select("age", "income").to_numpy()
+    fitted = LogisticRegression().fit(numbers, y)
+    known = {"groups": ["f", "m"], "held_out": True}
+    fair = FairPostProcessor(fitted, 1.0, **known).fit(numbers, sensitive_features=X["sex"])
+    assert fair.certificate_.privacy.private
+    with pytest.raises(InputError, match="FrozenEstimator"):
+        clone(fair).fit(numbers, y, sensitive_features=X["sex"])
+    trained = FairPostProcessor(LogisticRegression(), 1.0, groups=["f", "m"])
+    trained.fit(numbers, y, sensitive_features=X["sex"])
+    assert not trained.certificate_.privacy.private
+
+
+def test_groups_of_the_wrong_length_are_refused():
+    with pytest.raises(InputError, match="groups"):
+        FairPostProcessor(says).fit(table(), sensitive_features=["0", "1"])
+
+
+def test_decoupled_classifiers_must_agree_on_the_classes(loans):
+    X, y = loans
+    numbers = X.select("age", "income").to_numpy()
+    parts = {
+        "f": LogisticRegression().fit(numbers, y),
+        "m": LogisticRegression().fit(numbers, (y == "yes").astype(int)),
+    }
+    with pytest.raises(InputError, match="other classes"):
+        FairPostProcessor(parts).fit(numbers, sensitive_features=X["sex"])
+
+
 def test_a_fitted_classifier_is_certified_only_on_records_said_to_be_held_out(loans):
     X, y = loans
     numbers = X.select("age", "income")

@@ -142,12 +142,66 @@ def test_several_rows_per_person_are_not_certified(loans, loan_schema):
     assert "NOT CERTIFIED" in str(model.certificate_)
 
 
+def test_records_of_no_declared_group_are_not_counted(loan_schema):
+    """They cannot be predicted, so counting them would certify another population."""
+    X, y = make_loans(4000, seed=3)
+    unknown = np.arange(4000) % 5 < 2
+    X = X.with_columns(sex=pl.when(pl.Series(unknown)).then(None).otherwise(pl.col("sex")))
+    model = PrivateFairClassifier(3, schema=loan_schema, random_state=2).fit(X, y)
+    counted = sum(map(sum, model.release_.counts))
+    assert counted == pytest.approx(4000 * 0.6 / 3, abs=120)
+    known = X.filter(~unknown)
+    accept = model.predict_proba(known)[:, 1]
+    male = (known["sex"] == "m").to_numpy()
+    gap = abs(accept[male].mean() - accept[~male].mean())
+    assert gap < model.certificate_.fairness.gap_bound
+
+
+def test_the_type_of_classes_tells_nothing_about_the_labels(loans, loan_schema):
+    from dataclasses import replace
+
+    from dpfair.schema import Outcome
+
+    X, y = loans
+    schema = replace(loan_schema, label=Outcome("ok", ("0", "1")))
+    labels = (y == "yes").astype(float)
+    gap = labels.copy()
+    gap[0] = np.nan
+    for given in (labels.astype(int), labels, gap, labels.astype(int).astype(object)):
+        model = PrivateFairClassifier(2, schema=schema, random_state=1).fit(X, given)
+        assert model.classes_.dtype == np.int64
+        assert model.score(X, labels) > 0.6
+
+
+def test_persons_without_an_identifier_do_not_share_a_coin(loan_schema):
+    X, y = make_loans(2000)
+    X = X.with_columns(person=pl.Series([str(i) for i in range(2000)]))
+    model = PrivateFairClassifier(2, schema=loan_schema, unit="person", random_state=0).fit(X, y)
+    nameless = X.with_columns(person=pl.lit(None, dtype=pl.String))
+    chance = model.predict_proba(nameless)[:, 1]
+    unsure = (chance > 0.05) & (chance < 0.95)
+    assert unsure.sum() > 100
+    assert len(set(model.predict(nameless)[unsure])) == 2
+
+
+def test_hopeless_budgets_are_refused_at_once(loan_schema):
+    for settings in ({"epsilon": 1e6}, {"epsilon": 2, "rows_per_unit": 3}):
+        with pytest.raises(InputError):
+            PrivateFairClassifier(schema=loan_schema, **settings).planned_events(loan_schema)
+
+
+def test_the_printed_confidence_is_not_rounded_up(loans, loan_schema):
+    model = PrivateFairClassifier(2, schema=loan_schema, confidence=0.995).fit(*loans)
+    assert "with 99.5% confidence" in str(model.certificate_)
+
+
 def test_an_inferred_schema_warns_and_is_listed_and_strict_refuses(loans):
     X, y = loans
     with pytest.warns(PrivacyLeakWarning, match="not private"):
         model = PrivateFairClassifier(2, sensitive="sex").fit(X, y)
     assert not model.certificate_.privacy.private
     assert "NOT PRIVATE: the schema was read off the data" in str(model.certificate_)
+    assert not model.certificate_.fairness.certified
     with pytest.raises(SchemaError):
         PrivateFairClassifier(2, sensitive="sex", strict=True).fit(X, y)
 
@@ -172,7 +226,7 @@ def test_bad_parameters_raise_before_anything_is_charged(settings, error, loans,
     model = PrivateFairClassifier(**{"epsilon": 2, "schema": loan_schema, **settings})
     with pytest.raises(error):
         model.fit(*loans)
-    assert not hasattr(model, "ledger_")
+    assert not hasattr(model, "ledger_") or model.ledger_.entries == ()
 
 
 def test_the_certificate_survives_json(fitted):

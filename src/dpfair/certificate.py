@@ -164,9 +164,9 @@ class Certificate:
             said.append(f"NOT PRIVATE: {'; '.join(privacy.leaks)}.")
         if fairness.gap_bound is not None:
             said.append(
-                f"Fairness: with {fairness.confidence:.0%} confidence, the acceptance rates of "
-                f"any two groups ({', '.join(fairness.groups)}) differ by at most "
-                f"{round_up(fairness.gap_bound)} on new records."
+                f"Fairness: with {100 * fairness.confidence:.10g}% confidence, the acceptance "
+                f"rates of any two groups ({', '.join(fairness.groups)}) differ by at most "
+                f"{round_up(fairness.gap_bound)} on new records, on average over the coins."
             )
         else:
             said.append(f"Fairness: NOT CERTIFIED, because {fairness.reason}.")

@@ -28,6 +28,9 @@ class GroupClassifier:
             self.parts[group] = classifier[group] if isinstance(classifier, Mapping) else classifier
         self.shared = not isinstance(classifier, Mapping)
         self.classes = _classes(self.parts[groups[0]], y)
+        for group, part in self.parts.items():
+            if not np.array_equal(_classes(part, y), self.classes):
+                raise InputError(f"The classifier of group {group!r} has other classes.")
 
     @classmethod
     def train(
@@ -102,6 +105,8 @@ def _positive(classifier: Any, table: Any, classes: NDArray[Any]) -> NDArray[np.
     if predictions.dtype.kind == "f" and np.isnan(predictions).any():
         raise InputError("The classifier returned NaN; nothing was charged.")
     if hasattr(classifier, "classes_") or predictions.dtype.kind not in "biuf":
+        if not np.isin(predictions, classes).all():
+            raise InputError("The classifier predicts something else than its two classes.")
         return np.asarray(predictions == classes[1], dtype=np.int64)
     # Scores or 0/1 from a function: accept above one half.
     return np.asarray(predictions > 0.5, dtype=np.int64)

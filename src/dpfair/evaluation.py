@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from dpfair.errors import InputError
 from dpfair.fairness.metrics import accuracy, group_rates, parity_gap, sampling_floor
 from dpfair.private_fair import PrivateFairClassifier
 from dpfair.table import outcome_codes, words
@@ -13,15 +14,20 @@ from dpfair.table import outcome_codes, words
 __all__ = ["evaluate"]
 
 
-def evaluate(model: PrivateFairClassifier, X: Any, y: Any) -> dict[str, Any]:
+def evaluate(
+    model: PrivateFairClassifier, X: Any, y: Any, sensitive_features: Any = None
+) -> dict[str, Any]:
     """Accuracy, gap and group rates of a fitted model's decisions on a table.
 
     These numbers read the records without paying. On private records they are for internal eyes
     only. ``floor`` is the mean gap that a perfectly fair rule would show on as many records.
     """
-    records = model._new_records(X, None)
-    decisions = outcome_codes(words(model.predict(X)), model.schema_.label)
-    labels = np.maximum(outcome_codes(words(y), model.schema_.label), 0)
+    records = model._new_records(X, sensitive_features)
+    predicted = model.predict(X, sensitive_features=sensitive_features)
+    decisions = (predicted == model.classes_[1]).astype(np.int64)
+    labels = outcome_codes(words(y), model.schema_.label)
+    if (labels < 0).any():
+        raise InputError("Some labels are none of the two that the schema declares.")
     names = model.schema_.groups
     rates = group_rates(decisions, records.groups, len(names))
     sizes = np.bincount(records.groups, minlength=len(names))

@@ -68,7 +68,6 @@ def save_model(model: PrivateFairClassifier, path: str | Path) -> Path:
         "coins": model.coins,
         "coin_key": model.coin_key_.hex(),
         "unit": model.unit,
-        "columns": _columns(model),
         "certificate": model.certificate_.to_json(),
     }
     content = save(
@@ -168,7 +167,6 @@ def _rebuild(
     model.coin_key_ = bytes.fromhex(header["coin_key"])
     if len(model.coin_key_) != 32:
         raise InputError("Its coin key is malformed.")
-    _set_columns(model, header["columns"])
     model.certificate_ = model._certify(ledger)
     if not _agree(header["certificate"], model.certificate_.to_json()):
         raise InputError("Its certificate does not follow from its release and its ledger.")
@@ -186,20 +184,6 @@ def _classes_from_json(data: dict[str, Any]) -> NDArray[Any]:
     if len(values) != 2 or not all(type(v) is kind for v in values):
         raise InputError("Its classes are malformed.")
     return np.array(values)
-
-
-def _columns(model: PrivateFairClassifier) -> dict[str, Any]:
-    names = getattr(model, "feature_names_in_", None)
-    return {
-        "count": int(model.n_features_in_),
-        "names": None if names is None else [str(n) for n in names],
-    }
-
-
-def _set_columns(model: PrivateFairClassifier, columns: dict[str, Any]) -> None:
-    model.n_features_in_ = int(columns["count"])
-    if columns["names"] is not None:
-        model.feature_names_in_ = np.array([str(n) for n in columns["names"]], dtype=object)
 
 
 def _agree(stated: Any, derived: Any) -> bool:

@@ -22,7 +22,7 @@ from dpfair.fairness.rules import parity_rule
 from dpfair.inference import infer_outcome
 from dpfair.privacy.ledger import Ledger
 from dpfair.privacy.noise import Noise
-from dpfair.schema import Outcome
+from dpfair.schema import Outcome, word_of
 from dpfair.split import coin_split
 from dpfair.table import (
     get_column,
@@ -57,8 +57,8 @@ class FairPostProcessor(TabularInput, ClassifierMixin, BaseEstimator):  # type: 
     classifier
         Anything with ``predict``, a function of the table, or a dict of one such classifier per
         group (decoupled classifiers). Fitted classifiers are used as they are. An unfitted
-        scikit-learn estimator is cloned and trained in ``fit`` on a part of the records chosen by
-        a coin, the rates being estimated on the rest.
+        scikit-learn estimator is cloned and trained in ``fit``, without privacy, on a part of the
+        records, the rates being estimated on the rest.
     epsilon
         None for Algorithm 1; the privacy budget of the estimated rates for Algorithm 2.
     sensitive
@@ -131,7 +131,8 @@ class FairPostProcessor(TabularInput, ClassifierMixin, BaseEstimator):  # type: 
             ledger = Ledger(self.epsilon, 1e-12, relation=self.relation, noise=noise)
         table = check_table(self, X, reset=True)
         self.outcome_ = self._fix_groups(table, sensitive_features)
-        groups = np.maximum(self._group_codes(table, sensitive_features), 0)
+        known = self._group_codes(table, sensitive_features)
+        groups = np.maximum(known, 0)
         everybody = np.arange(row_count(table))
         names = self._group_names()
         if is_fitted(self.classifier):
@@ -143,6 +144,11 @@ class FairPostProcessor(TabularInput, ClassifierMixin, BaseEstimator):  # type: 
                 else "fit was not told that its records are held out from training (held_out=True)"
             )
         else:
+            if self.held_out:
+                raise InputError(
+                    "held_out=True needs a fitted classifier; wrap it in "
+                    "sklearn.frozen.FrozenEstimator, or clone and GridSearchCV will unfit it."
+                )
             labels = label_array(y, len(everybody))
             train, release = self._split(labels, noise)
             dependence = ""
@@ -150,11 +156,12 @@ class FairPostProcessor(TabularInput, ClassifierMixin, BaseEstimator):  # type: 
                 self.classifier, names, take_rows(table, train), labels[train], groups[train]
             )
         self.classes_ = self.classifier_.classes
+        release = release[known[release] >= 0]  # predict refuses records of other groups
         cells = self.classifier_.positive(take_rows(table, release), groups[release])
         self._release(cells, groups[release], ledger, dependence)
         self.coin_key_ = noise.take(32)
         self.ledger_ = ledger
-        self.certificate_ = self._certify(ledger)
+        self.certificate_ = self._certify(ledger, trained_here=not is_fitted(self.classifier))
         return self
 
     def predict_proba(self, X: Any, sensitive_features: Any = None) -> NDArray[np.float64]:
@@ -203,7 +210,7 @@ class FairPostProcessor(TabularInput, ClassifierMixin, BaseEstimator):  # type: 
             )
             return None
         if self.groups is not None:
-            return Outcome(name, tuple(str(g) for g in self.groups))
+            return Outcome(name, tuple(word_of(g) for g in self.groups))
         if self.epsilon is not None:
             message = (
                 "No groups declared: their names are read off the data, which is not private. "
@@ -221,10 +228,12 @@ class FairPostProcessor(TabularInput, ClassifierMixin, BaseEstimator):  # type: 
         if self.outcome_ is None:
             return np.zeros(row_count(table), dtype=np.int64)
         if sensitive_features is not None:
-            values = sensitive_features
+            values = words(sensitive_features)
         else:
-            values = get_column(table, self.outcome_.name)
-        return outcome_codes(words(values), self.outcome_)
+            values = words(get_column(table, self.outcome_.name))
+        if len(values) != row_count(table):
+            raise InputError(f"Expected {row_count(table)} groups, got {len(values)}.")
+        return outcome_codes(values, self.outcome_)
 
     def _split(
         self, labels: NDArray[Any], noise: Noise
@@ -270,7 +279,7 @@ class FairPostProcessor(TabularInput, ClassifierMixin, BaseEstimator):  # type: 
             )
         self.rule_ = parity_rule([rate.estimate for rate in self.release_.rates])
 
-    def _certify(self, ledger: Ledger | None) -> Certificate:
+    def _certify(self, ledger: Ledger | None, *, trained_here: bool) -> Certificate:
         public, leaks = ["the classifier"], []
         if self.public_sizes:
             public.append("the size of each group")
@@ -278,6 +287,8 @@ class FairPostProcessor(TabularInput, ClassifierMixin, BaseEstimator):  # type: 
             leaks.append("the counts are exact, and no noise protects them")
         elif not ledger.private:
             leaks.append(SEEDED)
+        if trained_here:
+            leaks.append("the classifier was trained in fit without noise")
         if self.groups is None and self.outcome_ is not None:
             leaks.append("the group names were read off the data without paying for it")
         return Certificate(

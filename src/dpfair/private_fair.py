@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from dpfair import validate
 from dpfair.certificate import SEEDED, Certificate, FairnessClaim, PrivacyClaim
 from dpfair.deciding import COINS, decide
-from dpfair.errors import BudgetError, FairnessWarning
+from dpfair.errors import BudgetError, FairnessWarning, InputError
 from dpfair.fairness.release import release_accepted, release_table, table_events
 from dpfair.fairness.rules import parity_rule
 from dpfair.learners.logistic import PrivateLogisticRegression
@@ -71,8 +71,9 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
         The column that identifies a person, and how many records of a person are used at most.
         The guarantee is then per person.
     coins
-        ``"keyed"``: the same record always gets the same decision. ``"fresh"``: a new coin
-        at every call.
+        ``"keyed"``: the same record always gets the same decision, and records that look
+        alike (or belong to the same unit) share one. ``"fresh"``: a new coin at every call.
+        The certificate is about the average over the coins.
     strict
         Raise instead of warning when something would be read off the data unpaid.
     verbose
@@ -160,9 +161,10 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
         shares = {"train": 1 - self.release_share, "release": self.release_share}
         scopes = coin_split(len(records), shares, ledger.noise, units)
         self.coin_key_ = ledger.noise.take(32)
-        self.scorer_ = self._train(records.take(scopes["train"]), ledger)
-        self._release(records.take(scopes["release"]), ledger)
         self.ledger_ = ledger
+        self.scorer_ = self._train(records.take(scopes["train"]).in_first_group(), ledger)
+        counted = records.take(scopes["release"])
+        self._release(counted.take(counted.groups >= 0), ledger)
         self.certificate_ = self._certify(ledger)
         return self
 
@@ -203,7 +205,9 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
 
     def _open_ledger(self) -> Ledger:
         validate.in_open_interval(0, 1, release_share=self.release_share)
-        validate.in_open_interval(0, 1, confidence=self.confidence)
+        validate.in_open_interval(0, 1 - 1e-8, confidence=self.confidence)
+        if self.unit is None and self.rows_per_unit != 1:
+            raise InputError("rows_per_unit needs unit, the column that identifies a person.")
         validate.one_of(COINS, coins=self.coins)
         return Ledger(
             self.epsilon,
@@ -231,6 +235,8 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
             release = epsilon / parts
         else:
             release = epsilon / 60
+        if release < Fraction(1, 10**4):
+            raise InputError("The release needs at least epsilon = 0.0001 to say anything.")
         if self.composition == "tight":
             if parts * release > epsilon:
                 raise BudgetError(
@@ -266,12 +272,18 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
             epsilon=epsilon,
             ledger=ledger,
             scope="release",
-            dependence=""
-            if ledger.rows_per_unit == 1
-            else "several records of one person are not independent",
+            dependence=self._dependence(ledger),
         )
         rates = [rate.estimate for rate in self.release_.rates]
         self.rule_ = parity_rule(rates)
+
+    def _dependence(self, ledger: Ledger) -> str:
+        """Why the counts say nothing certain about new records, if so."""
+        if self.schema_.inferred:
+            return "the schema was read off the counted records"
+        if ledger.rows_per_unit > 1:
+            return "several records of one person are not independent"
+        return ""
 
     def _certify(self, ledger: Ledger) -> Certificate:
         unit = "every record" if self.unit is None else f"every person (column {self.unit!r})"
@@ -307,7 +319,12 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
     def _identities(self, X: Any, records: Records) -> list[bytes]:
         if self.unit is None:
             return records.identities()
-        return [repr(u).encode() for u in words(get_column(X, column_name(X, self.unit)))]
+        units = words(get_column(X, column_name(X, self.unit)))
+        # Persons without an identifier must not all share one coin.
+        return [
+            repr(unit).encode() if unit else record
+            for unit, record in zip(units, records.identities(), strict=True)
+        ]
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from typing import Any
 
 from dpfair.errors import SchemaError
 
-__all__ = ["Categorical", "Numeric", "Outcome", "Schema"]
+__all__ = ["Categorical", "Numeric", "Outcome", "Schema", "plain_text", "word_of"]
 
 MOST_CATEGORIES = 10_000
 # Numbers up to this size have finite sums and differences.
@@ -84,22 +84,22 @@ class Categorical:
     values: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        _check_values(self.name, self.values, at_least=1)
+        object.__setattr__(self, "values", _checked_values(self.name, self.values, at_least=1))
 
 
 @dataclass(frozen=True)
 class Outcome:
     """The label or the sensitive column: a public list of values.
 
-    A *training* record with any other value counts as the first one; at prediction an unknown
-    group is an error.
+    A *training* record with any other value counts as the first one when the scorer is trained. A
+    record of no declared group is not counted in the release, and is an error at prediction.
     """
 
     name: str
     values: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        _check_values(self.name, self.values, at_least=2)
+        object.__setattr__(self, "values", _checked_values(self.name, self.values, at_least=2))
 
 
 @dataclass(frozen=True)
@@ -263,15 +263,17 @@ class Schema:
         return "\n".join(block for block in blocks if block)
 
 
-def _check_values(name: str, values: Sequence[str], at_least: int) -> None:
-    if not all(isinstance(v, str) for v in values):
+def _checked_values(name: str, given: Sequence[str], at_least: int) -> tuple[str, ...]:
+    if not all(isinstance(v, str) for v in given):
         raise SchemaError(f"The values of {name!r} must be text.")
+    values = tuple(plain_text(v) for v in given)
     if len(set(values)) != len(values):
         raise SchemaError(f"The values of {name!r} must be distinct.")
     if len(values) < at_least:
         raise SchemaError(f"{name!r} needs at least {at_least} values, got {len(values)}.")
     if len(values) > MOST_CATEGORIES:
         raise SchemaError(f"{name!r} has more than {MOST_CATEGORIES} values.")
+    return values
 
 
 def _outcome(data: dict[str, Any], what: str) -> Outcome:
@@ -339,16 +341,27 @@ def _is_whole(value: object) -> bool:
 
 
 def _words(values: object) -> tuple[str, ...]:
-    return tuple(_word(v) for v in _list(values))
+    return tuple(word_of(v) for v in _list(values))
 
 
-def _word(value: object) -> str:
-    """Values are compared as text: 1, 1.0 and "1" in a file are the same."""
+def word_of(value: object) -> str:
+    """Values are compared as text: 1, 1.0, "1" and "1.0" are one word, and so are True and "true".
+
+    >>> word_of(1.0), word_of("1.0"), word_of("True"), word_of("01")
+    ('1', '1', 'true', '01')
+    """
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     if isinstance(value, (dict, list)) or value is None or value != value:
         raise SchemaError("Values of a column must be text or numbers.")
-    return str(value)
+    return plain_text(str(value))
+
+
+def plain_text(text: str) -> str:
+    """One spelling for whole numbers and truth values, however a file or a frame writes them."""
+    if text in ("True", "False", "TRUE", "FALSE"):
+        return text.lower()
+    return text[:-2] if text.endswith(".0") and text[:-2].lstrip("-").isdigit() else text
 
 
 def _only(data: dict[str, Any], allowed: set[str], where: str) -> None:

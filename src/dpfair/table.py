@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfair.errors import InputError, SchemaError
-from dpfair.schema import Categorical, Numeric, Outcome, Schema
+from dpfair.schema import Categorical, Numeric, Outcome, Schema, plain_text
 
 if TYPE_CHECKING:
     import polars as pl
@@ -62,6 +62,10 @@ class Records:
         """The same rows with label codes."""
         return replace(self, labels=labels)
 
+    def in_first_group(self) -> Records:
+        """The same rows, those of no declared group as if in the first one."""
+        return replace(self, groups=np.maximum(self.groups, 0))
+
     def identities(self) -> list[bytes]:
         """What tells one record from another: its encoded features and group."""
         if not len(self):
@@ -83,6 +87,8 @@ def encode(table: Any, schema: Schema, groups: Any = None) -> Records:
     n = row_count(table)
     numeric = [_clamped(numbers(get_column(table, c.name)), c) for c in schema.numeric]
     codes = [_codes(words(get_column(table, c.name)), c) for c in schema.categorical]
+    if schema.sensitive is None and groups is not None:
+        raise SchemaError("Groups were given, but the schema declares no sensitive column.")
     if schema.sensitive is None:
         group_codes = np.zeros(n, dtype=np.int64)
     else:
@@ -166,7 +172,9 @@ def read_table(path: str | Path) -> pl.DataFrame:
         if path.suffix.lower() in {".parquet", ".pq"}:
             frame = pl.read_parquet(path)
         else:
-            frame = pl.read_csv(path, infer_schema=False, truncate_ragged_lines=True)
+            frame = pl.read_csv(
+                path, infer_schema=False, truncate_ragged_lines=True, encoding="utf8-lossy"
+            )
     except pl.exceptions.NoDataError:
         raise InputError(f"The file {path} is empty.") from None
     except (pl.exceptions.PolarsError, OSError):
@@ -211,6 +219,8 @@ def _codes(values: Sequence[str | None], column: Categorical) -> NDArray[np.int3
 
 
 def _number(value: Any) -> float:
+    if isinstance(value, str) and plain_text(value) in ("true", "false"):
+        return float(plain_text(value) == "true")
     try:
         return float(value)
     except OverflowError:
@@ -221,14 +231,14 @@ def _number(value: Any) -> float:
 
 def _word(value: Any) -> str | None:
     if isinstance(value, str):
-        return str(value)
+        return plain_text(str(value))
     if isinstance(value, (float, np.floating)):
         number = float(value)
         if math.isnan(number):
             return None
         return str(int(number)) if number.is_integer() else str(number)
     try:
-        return None if value is None or value != value else str(value)  # NaT
+        return None if value is None or value != value else plain_text(str(value))  # NaT
     except Exception:  # pandas.NA, an array, an integer of 5000 digits: nothing that is a word
         return None
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -47,7 +46,8 @@ class TabularInput:
     def score(self, X: Any, y: Any, sensitive_features: Any = None) -> float:
         """The share of records whose decision equals their label."""
         decisions = self.predict(X, sensitive_features=sensitive_features)  # type: ignore[attr-defined]
-        return float(np.mean(decisions == np.asarray(y)))
+        said, true = words(decisions), words(label_array(y, len(decisions)))
+        return float(np.mean([a == b for a, b in zip(said, true, strict=True)]))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
@@ -63,11 +63,12 @@ class TabularInput:
         table = check_table(self, X, reset=True)
         labels = label_array(y, row_count(table))
         self.schema_ = self._fix_schema(table, labels, getattr(y, "name", None), sensitive_features)
-        self.classes_ = _class_values(self.schema_.label, labels)
+        # A declared schema fixes the type of the classes, too; labels could tell on a record.
+        of = labels if self.schema_.inferred else None
+        self.classes_ = _class_values(self.schema_.label, of)
         records = encode(table, self.schema_, sensitive_features)
         codes = outcome_codes(words(labels), self.schema_.label)
-        known = replace(records, groups=np.maximum(records.groups, 0))
-        return known.with_labels(np.maximum(codes, 0))
+        return records.with_labels(np.maximum(codes, 0))
 
     def _new_records(self, X: Any, sensitive_features: Any) -> Records:
         check_is_fitted(self)
@@ -115,7 +116,8 @@ class TabularInput:
 def check_table(estimator: Any, X: Any, *, reset: bool) -> Any:
     """Let scikit-learn remember (or compare) the columns; arrays are checked for their form."""
     if hasattr(X, "columns") or hasattr(X, "__dataframe__"):
-        validate_data(estimator, X, reset=reset, skip_check_array=True)
+        if reset or hasattr(estimator, "n_features_in_"):  # a model from a file finds by name
+            validate_data(estimator, X, reset=reset, skip_check_array=True)
         if row_count(X) == 0:
             raise InputError("Found array with 0 sample(s): the table has no rows.")
         return X
@@ -138,7 +140,7 @@ def known_groups(groups: NDArray[np.int64], names: tuple[str, ...]) -> None:
     unknown = int((groups < 0).sum())
     if unknown:
         raise InputError(
-            f"{unknown} records belong to a group the model never knew; "
+            f"{unknown} of the records belong to a group the model never knew; "
             f"it knows {', '.join(names[:20])}."
         )
 
@@ -147,7 +149,9 @@ def label_array(y: Any, n: int) -> NDArray[Any]:
     """The labels as a plain array of the right length."""
     if y is None:
         raise InputError("This estimator requires y to be passed, but the target y is None.")
-    if hasattr(y, "to_numpy"):
+    if hasattr(y, "to_pylist"):
+        y = y.to_pylist()  # pyarrow refuses to make an array with gaps
+    elif hasattr(y, "to_numpy"):
         y = y.to_numpy()
     labels = np.asarray(y)
     if labels.ndim == 2 and labels.shape[1] == 1:
@@ -170,8 +174,11 @@ def _check_binary(labels: NDArray[Any]) -> None:
         )
 
 
-def _class_values(label: Outcome, labels: NDArray[Any]) -> NDArray[Any]:
-    """The declared classes in the type of the given labels, so that predictions compare equal."""
+def _class_values(label: Outcome, labels: NDArray[Any] | None) -> NDArray[Any]:
+    """The classes as whole numbers or text; in the type of the labels, if those may be read."""
+    if labels is None:
+        whole = all(value.lstrip("-").isdigit() for value in label.values)
+        return np.array([int(value) for value in label.values] if whole else label.values)
     kind: str = labels.dtype.kind
     if kind == "O" and len(labels):
         kind = {bool: "b", int: "i", float: "f"}.get(type(labels[0]), "O")

@@ -9,7 +9,13 @@ import typer
 
 from dpfair import validate
 from dpfair.cli.options import AsJson, Delta, Seed
-from dpfair.cli.output import account_lines, fit_summary, interactive, print_json
+from dpfair.cli.output import (
+    account_lines,
+    check_writable,
+    fit_summary,
+    interactive,
+    print_json,
+)
 from dpfair.cli.tables import SHIPPED
 
 
@@ -25,7 +31,9 @@ def demo(
     validate.one_of(SHIPPED, dataset=dataset)
     validate.positive(epsilon=epsilon)
     validate.in_open_interval(0, 1, delta=delta)
+    check_writable(out / "model.dpfair" if out.exists() else None)
 
+    from dpfair.certificate import round_up
     from dpfair.datasets import load_adult, load_credit
     from dpfair.evaluation import evaluate
     from dpfair.model_file import save_model
@@ -57,7 +65,7 @@ def demo(
         f"  gap             {measured['gap']:.4f}   measured; a perfectly fair rule "
         f"would show {measured['floor']:.4f}"
     )
-    print(f"  certified gap   {fairness.gap_bound:.4f}   with {fairness.confidence:.0%} confidence")
+    print(f"  certified gap   {round_up(fairness.gap_bound or 1)}   with 95% confidence")
     print(f"  (epsilon, delta) = ({epsilon:g}, {delta:g}), for every feature of every record")
     print()
     print("\n".join(account_lines(model)))

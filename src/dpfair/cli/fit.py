@@ -9,7 +9,14 @@ import typer
 
 from dpfair import validate
 from dpfair.cli.options import AsJson, Data, Delta, Seed
-from dpfair.cli.output import account_lines, fit_summary, interactive, print_json, say
+from dpfair.cli.output import (
+    account_lines,
+    check_writable,
+    fit_summary,
+    interactive,
+    print_json,
+    say,
+)
 from dpfair.cli.tables import needed_columns, read_data, shipped_schema
 from dpfair.errors import InputError, SchemaError
 from dpfair.schema import Schema
@@ -46,9 +53,9 @@ def fit(
     """Train a private classifier, make it fair, certify it."""
     validate.positive(epsilon=epsilon)
     validate.in_open_interval(0, 1, delta=delta)
-    for path in (out, report):
-        if path is not None and not path.parent.is_dir():
-            raise InputError(f"There is no directory {path.parent} to write {path.name} to.")
+    check_writable(out, report)
+    if dry_run and infer_schema:
+        raise InputError("--dry-run reads no record, and --infer-schema would have to.")
     frame = None
     declared = Schema.load(schema) if schema is not None else shipped_schema(data)
     if declared is None:
@@ -120,8 +127,8 @@ def _propose(schema: Schema, frame: pl.DataFrame, *, as_json: bool) -> None:
     if left:
         say(f"dpfair: left out (constant, or like an identifier): {', '.join(left)}.")
     raise InputError(
-        "No schema given. The one above was read off the data, which is not private: "
-        "correct it by what you know, save it and pass it with --schema, "
+        "No schema given. The proposed one was read off the data, which is not private: correct it "
+        "by what you know, delete the line 'inferred = true', save it and pass it with --schema, "
         "or accept the leak with --infer-schema."
     )
 

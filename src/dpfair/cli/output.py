@@ -5,12 +5,22 @@ from __future__ import annotations
 import json
 import math
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from dpfair.errors import InputError
 
 if TYPE_CHECKING:
     from dpfair.private_fair import PrivateFairClassifier
 
-__all__ = ["account_lines", "fit_summary", "interactive", "print_json", "say"]
+__all__ = [
+    "account_lines",
+    "check_writable",
+    "fit_summary",
+    "interactive",
+    "print_json",
+    "say",
+]
 
 
 def print_json(data: dict[str, Any]) -> None:
@@ -21,6 +31,15 @@ def print_json(data: dict[str, Any]) -> None:
 def say(text: str) -> None:
     """A remark that is not part of the result."""
     print(text, file=sys.stderr)
+
+
+def check_writable(*paths: Path | None) -> None:
+    """Refuse a place that cannot be written to before anything is spent."""
+    for path in paths:
+        if path is not None and (path.is_dir() or not path.parent.is_dir()):
+            raise InputError(
+                f"{path} cannot be written: there is no directory for it, or it is one."
+            )
 
 
 def interactive() -> bool:

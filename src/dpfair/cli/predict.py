@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dpfair.cli.options import AsJson, Data, ModelFile
-from dpfair.cli.output import print_json, say
+from dpfair.cli.output import check_writable, print_json, say
 from dpfair.cli.tables import needed_columns, read_data
 
 
@@ -23,6 +23,7 @@ def predict(
 
     from dpfair.model_file import load_model
 
+    check_writable(out)
     fitted = load_model(model)
     unit = None if fitted.unit is None else str(fitted.unit)
     table = needed_columns(read_data(data), fitted.schema_, unit)

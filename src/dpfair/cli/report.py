@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dpfair.cli.options import AsJson, ModelFile
-from dpfair.cli.output import print_json
+from dpfair.cli.output import check_writable, print_json
 
 
 def report(
@@ -17,13 +17,11 @@ def report(
     as_json: AsJson = False,
 ) -> None:
     """Write the report of MODEL to an HTML file."""
-    from dpfair.errors import InputError
     from dpfair.model_file import load_model
     from dpfair.report import write_report
 
+    check_writable(out)
     fitted = load_model(model)
-    if not out.parent.is_dir():
-        raise InputError(f"There is no directory {out.parent} to write {out.name} to.")
     write_report(fitted, out)
     if as_json:
         print_json({"report": str(out)})

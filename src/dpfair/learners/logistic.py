@@ -143,7 +143,7 @@ class PrivateLogisticRegression(TabularInput, ClassifierMixin, BaseEstimator):  
         ledger = Ledger(
             self.epsilon, self.delta, relation=self.relation, noise=Noise(self.random_state)
         )
-        records = self._training_records(X, y, sensitive_features)
+        records = self._training_records(X, y, sensitive_features).in_first_group()
         self.scorer_ = self.train(records, self.schema_, ledger, scope="", epsilon=ledger.epsilon)
         self.ledger_ = ledger
         return self

@@ -127,7 +127,7 @@ class DPFermi(TabularInput, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         ledger = Ledger(
             self.epsilon, self.delta, relation=self.relation, noise=Noise(self.random_state)
         )
-        records = self._training_records(X, y, sensitive_features)
+        records = self._training_records(X, y, sensitive_features).in_first_group()
         if self.schema_.sensitive is None:
             warnings.warn(
                 "No sensitive column given: nothing is penalised.", FairnessWarning, stacklevel=2

@@ -33,6 +33,10 @@ from dpfair import validate
 from dpfair.errors import InputError
 from dpfair.privacy.events import RELATIONS, DpEvent, compose, gaussian_steps, parts, pure_epsilon
 
+# Beyond this the distributions of the privacy loss fill the memory, and nothing is protected.
+MOST_EPSILON = 200
+MOST_LOSS = 60
+
 __all__ = ["ACCOUNTANTS", "Epsilon", "calibrate", "calibrate_event", "epsilon", "epsilons"]
 
 
@@ -66,6 +70,8 @@ def epsilon(
     validate.one_of(ACCOUNTANTS, accountant=accountant)
     if accountant not in _accountants_for(relation):
         raise InputError(f"The {accountant} accountant knows no {relation}; use pld.")
+    if _hopeless(event):
+        raise InputError("The noise is too small for so many steps: it protects nobody.")
     compute, is_bound = ACCOUNTANTS[accountant]
     value = compute(compose([event]), delta, RELATIONS[relation])
     if not (math.isfinite(value) and value >= 0):
@@ -133,9 +139,13 @@ def calibrate_event(
     the certified side.
     """
     validate.positive(epsilon=target)
+    if target > MOST_EPSILON:
+        raise InputError(f"Expected epsilon <= {MOST_EPSILON}, got {target}: it protects nobody.")
     validate.in_open_interval(0, 1, delta=delta)
 
     def excess(log_multiplier: float) -> float:
+        if _hopeless(event_of(math.exp(log_multiplier))):
+            return 1.0
         spent = epsilon_of(event_of(math.exp(log_multiplier)), delta, relation)
         return math.log(max(spent, 1e-12) / target)
 
@@ -188,6 +198,23 @@ def _leaf_distribution(
         value_discretization_interval=interval,
         neighboring_relation=relation,
     )
+
+
+def _hopeless(event: DpEvent) -> bool:
+    """Noise so small that its distribution of losses would fill the memory protects nobody."""
+    squared = 0.0
+    for leaf, count in parts(event).items():
+        if isinstance(leaf, DiscreteLaplaceDpEvent):
+            continue
+        rate = getattr(leaf, "sampling_probability", 1.0)
+        multiplier = getattr(leaf, "event", leaf).noise_multiplier
+        if multiplier < 0.05 and rate < 1:
+            squared = math.inf
+        else:
+            squared += count * (
+                rate**2 * math.expm1(multiplier**-2) if rate < 1 else multiplier**-2
+            )
+    return squared > MOST_LOSS**2
 
 
 def _discretisation(leaf: DpEvent, count: int) -> float:
