@@ -3,7 +3,8 @@
 **Not private as coded**, and nothing here claims it. Three things differ from the stated algorithm:
 the gradient is divided by the batch size before it is clipped, so that clipping never acts and the
 noise rests on a Lipschitz constant nobody enforces; batches are shuffled, while the noise formula
-assumes samples with replacement; and only one group is penalised.
+assumes samples with replacement; and only one group is penalised. The incomplete last batch of an
+epoch takes no step, although the noise formula counts it.
 """
 
 from __future__ import annotations
@@ -82,8 +83,8 @@ def train_reference(
     dual = noise.normals(penalty.size)
     for _ in range(epochs):
         order = np.argsort(noise.uniforms(n))
-        for start in range(0, n, batch_size):
-            chosen = order[start : start + batch_size]
+        for step in range(max(1, n // batch_size)):
+            chosen = order[step * batch_size : (step + 1) * batch_size]
             rows = design.take(chosen)
             scores = rows.scores(theta.astype(np.float32))
             batch = Batch(scores, targets[chosen], groups[chosen])
