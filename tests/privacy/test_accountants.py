@@ -17,7 +17,7 @@ from dpfair.privacy.events import RELATIONS, compose, gaussian_steps, noisy_tabl
 
 DELTA = 1e-5
 
-# EVIDENCE.md, section 4: standard deviation (clip 1.5), q, T, and the four answers.
+# The published noise levels: standard deviation (clip 1.5), q, T, and the four answers.
 PUBLISHED = [
     (3.13, 0.034, 1500, {"pld": 2.831, "rdp": 3.082, "gdp": 2.765, "prv": 2.842}),
     (3.27, 0.034, 1500, {"pld": 2.677, "rdp": 2.914, "gdp": 2.617, "prv": 2.687}),

@@ -1,6 +1,6 @@
 """What a released rate tells to somebody who looks at its last bits.
 
-TRUST.md, findings 1 and 2: noise in floating point can reveal the count it hides. The same test
+Noise in floating point can reveal the count it hides. The same test
 runs on our counts, on numpy's Laplace noise and on the reference implementation of the paper.
 """
 
@@ -100,7 +100,7 @@ def half_noise(count, releases, rng):
 
 
 def test_clopper_pearson_on_known_counts():
-    """TRUST.md: 5381 against 0 of 20,000 shows 7.26 at 95 %."""
+    """Known case: 5381 against 0 of 20,000 shows epsilon 7.26 at 95 %."""
     assert epsilon_lower_bound(5381, 0, 20_000, error=0.05) == pytest.approx(7.26, abs=0.05)
     assert epsilon_lower_bound(0, 100, 1000) == -math.inf
     assert epsilon_lower_bound(500, 500, 1000) < 0
