@@ -65,7 +65,8 @@ def demo(
         f"  gap             {measured['gap']:.4f}   measured; a perfectly fair rule "
         f"would show {measured['floor']:.4f}"
     )
-    print(f"  certified gap   {round_up(fairness.gap_bound or 1)}   with 95% confidence")
+    confidence = f"{100 * fairness.confidence:.10g}%"
+    print(f"  certified gap   {round_up(fairness.gap_bound or 1)}   with {confidence} confidence")
     print(f"  (epsilon, delta) = ({epsilon:g}, {delta:g}), for every feature of every record")
     print()
     print("\n".join(account_lines(model)))
