@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-slow lint bench evidence reproduce clean help
+.PHONY: demo test test-slow lint bench evidence reproduce results clean help
 
 help:  ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -44,6 +44,9 @@ reproduce: $(VENV)/installed  ## The paper's twelve tables (minutes), and docs/r
 	$(BIN)/dpfair reproduce --out docs/reproduction/paper > /dev/null
 	$(BIN)/dpfair reproduce --data honest --out docs/reproduction/honest > /dev/null
 	$(BIN)/python scripts/reproduction_doc.py
+
+results: $(VENV)/installed  ## Our classifier on 50 fresh splits (half an hour), and docs/results.md
+	$(BIN)/python scripts/results_doc.py
 
 bench: $(VENV)/installed-torch  ## Speed of DP-SGD against Opacus, in one run
 	$(BIN)/python benchmarks/dpsgd_vs_opacus.py

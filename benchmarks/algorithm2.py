@@ -58,7 +58,7 @@ def run(dataset: str, epsilon: float, seed: int) -> Iterator[dict[str, object]]:
             random_state=seed,
         ),
         "our learner, tight composition": PrivateFairClassifier(
-            epsilon, 1e-5, schema=schema, random_state=seed
+            epsilon, 1e-5, schema=schema, rule="algorithm2", random_state=seed
         ),
     }
     for name, model in methods.items():

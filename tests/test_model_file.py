@@ -15,11 +15,80 @@ from safetensors.numpy import load, save
 
 from dpfair import InputError, PrivateFairClassifier, load_model, save_model
 from dpfair.errors import ModelFileError
+from dpfair.fairness.notions import NOTIONS
+from dpfair.model_file import MOST_CELLS, MOST_GROUPS
+from dpfair.report import render_report
 
 
 @pytest.fixture(scope="module")
 def model(loans, loan_schema):
     return PrivateFairClassifier(2, schema=loan_schema, random_state=1).fit(*loans)
+
+
+SETTINGS = {
+    "default": {},
+    "tolerant": {"tolerance": 0.05, "target": 0.3},
+    "capacity": {"capacity": 0.2, "costs": (1, 3)},
+    "opportunity": {"notion": "equal_opportunity"},
+    "odds": {"notion": "equalized_odds"},
+    "accuracy": {"notion": "accuracy_parity", "tolerance": 0.02},
+    "ratio": {"notion": "parity_ratio", "tolerance": 0.2},
+    "reuse": {"mode": "reuse"},
+    "reuse odds": {"mode": "reuse", "notion": "equalized_odds"},
+    "check": {"mode": "reuse", "check_share": 0.3},
+    "check odds": {"mode": "reuse", "check_share": 0.3, "notion": "equalized_odds"},
+    "intersection": {"sensitive": ["sex", "job"]},
+    "small groups": {"sensitive": ["sex", "job"], "smallest_group": 400},
+    "flips": {"rule": "algorithm2"},
+    "lower flips": {"rule": "algorithm2", "target": "lower"},
+    "paper": {"rule": "algorithm2", "public_sizes": True, "composition": "basic"},
+    "persons": {"unit": "age", "rows_per_unit": 2},
+    "replaced": {"relation": "replace_one", "coins": "fresh", "confidence": 0.9},
+}
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.filterwarnings("ignore::dpfair.errors.FairnessWarning")
+def test_every_kind_of_model_survives(name, loans, loan_schema, tmp_path):
+    X, _ = loans
+    settings = {"schema": loan_schema, "random_state": 1, **SETTINGS[name]}
+    fitted = PrivateFairClassifier(2, **settings).fit(*loans)
+    before = fitted.ledger_.to_json()
+    loaded = load_model(save_model(fitted, tmp_path / "m.dpfair"))
+    np.testing.assert_array_equal(loaded.predict_proba(X), fitted.predict_proba(X))
+    assert loaded.rule_ == fitted.rule_
+    assert loaded.release_ == fitted.release_
+    assert loaded.check_release_ == fitted.check_release_
+    assert loaded.targets_ == fitted.targets_
+    assert loaded.certificate_ == fitted.certificate_
+    assert loaded.ledger_.to_json() == before
+    for parameter in ("notion", "tolerance", "target", "capacity", "costs", "rule", "mode"):
+        assert getattr(loaded, parameter) == getattr(fitted, parameter)
+    assert render_report(loaded) == render_report(fitted)
+    if settings.get("coins") != "fresh":
+        np.testing.assert_array_equal(loaded.predict(X), fitted.predict(X))
+    if not NOTIONS[fitted.notion].needs_labels:
+        ours, theirs = (m.decide_batch(X).decisions for m in (loaded, fitted))
+        np.testing.assert_array_equal(ours, theirs)
+    if fitted.rule == "algorithm2":
+        return
+    assert [p.gap for p in loaded.frontier()] == [p.gap for p in fitted.frontier()]
+    other = fitted.with_rule(notion="equalized_odds", tolerance=0.1)
+    assert loaded.with_rule(notion="equalized_odds", tolerance=0.1).rule_ == other.rule_
+    again = load_model(save_model(other, tmp_path / "other.dpfair"))
+    assert again.certificate_ == other.certificate_
+    assert again.rule_ == other.rule_
+
+
+def test_cuts_at_both_ends_survive(loans, loan_schema, tmp_path):
+    """Nobody or everybody of a group may be accepted: such cuts are infinite."""
+    for costs, end in (((1e6, 1), np.inf), ((1, 1e6), -np.inf)):
+        fitted = PrivateFairClassifier(
+            2, schema=loan_schema, notion="equalized_odds", costs=costs, random_state=1
+        ).fit(*loans)
+        assert (fitted.rule_.cuts == end).any()
+        loaded = load_model(save_model(fitted, tmp_path / "m.dpfair"))
+        assert loaded.rule_ == fitted.rule_
 
 
 @pytest.fixture(scope="module")
@@ -113,6 +182,40 @@ def set_in(path, value):
     return lambda content: rewritten(content, change)
 
 
+def change_rule(change):
+    return lambda content: rewritten(content, lambda h: h.update(rule=change(h["rule"])))
+
+
+def change_release(change):
+    return lambda content: rewritten(content, lambda h: change(h["release"]))
+
+
+def wide(release, bins, groups, count):
+    release["edges"] = [[(i + 1) / (bins + 1) for i in range(bins - 1)]] * groups
+    release["counts"] = [[[count] * bins] * 2] * (groups * 20)
+
+
+def forged_check(content):
+    def change(header):
+        counts = [[[10**6, 0], [0, 10**6]]] * 2
+        check = header["release"] | {"edges": [[0.5], [0.5]], "counts": counts, "grain": None}
+        header.update(check=check, targets=None)
+
+    return rewritten(content, change)
+
+
+def endless_groups(content):
+    def change(header):
+        columns = [
+            {"name": n, "kind": "categorical", "values": [f"{n}{i}" for i in range(9000)]}
+            for n in ("a", "b")
+        ]
+        header["schema"]["columns"] += columns
+        header["schema"]["sensitive"] = {"columns": ["a", "b"]}
+
+    return rewritten(content, change)
+
+
 def tensor(name, value):
     return lambda content: rewritten(content, None, lambda t: t.update({name: value}))
 
@@ -138,9 +241,48 @@ HOSTILE = {
     "wrong shape": tensor("weights", np.zeros(3)),
     "two dimensions": tensor("weights", np.zeros((3, 3))),
     "extra tensor": tensor("spare", np.zeros(1)),
-    "rule above one": tensor("rule", np.full((2, 2), 1.5)),
-    "rule of three groups": tensor("rule", np.zeros((3, 2))),
-    "missing tensor": lambda c: rewritten(c, None, lambda t: t.pop("rule")),
+    "missing tensor": lambda c: save({}, metadata={"dpfair-model": "{}"}),
+    "rule above one": set_in(["rule", "accept", 0, -1], 1.5),
+    "rule of three groups": change_rule(lambda rule: {k: [*v, v[0]] for k, v in rule.items()}),
+    "another rule": set_in(["rule", "cuts", 0, 0], 0.01),
+    "kinder rule": set_in(["rule", "accept", 0, 0], 1e-3),
+    "rule with nan": set_in(["rule", "cuts", 0, 0], "nan"),
+    "rule with text": set_in(["rule", "cuts", 0, 0], "0.5"),
+    "rule with truth": set_in(["rule", "accept", 0, 0], False),
+    "rule with infinite chance": set_in(["rule", "accept", 0, 0], "inf"),
+    "ragged rule": set_in(["rule", "cuts", 0], [0.5]),
+    "no cuts": set_in(["rule", "cuts"], []),
+    "no rule": set_in(["rule"], None),
+    "other targets": set_in(["targets"], [0.1, 0.9]),
+    "targets above one": set_in(["targets"], [0.1, 1.9]),
+    "one target": set_in(["targets"], [0.3]),
+    "targets of text": set_in(["targets"], ["a", "b"]),
+    "targets are a number": set_in(["targets"], 0.3),
+    "no targets": set_in(["targets"], None),
+    "falling edges": set_in(["release", "edges", 0, 0], 0.999),
+    "edges beyond the scores": set_in(["release", "edges", 0, 0], -0.5),
+    "one edge": set_in(["release", "edges"], [[0.5], [0.5]]),
+    "too many cells": change_release(lambda r: wide(r, 900, 2, 1)),
+    "too many groups": set_in(["release", "groups"], [str(i) for i in range(10**5)]),
+    "endless noise": set_in(["release", "noise"], [1e-5, 1e-5]),
+    "exact counts": set_in(["release", "noise"], [None, None]),
+    "count of a continent": set_in(["release", "counts", 0, 0, 0], 10**12),
+    "unknown grain": set_in(["release", "grain"], 7),
+    "no grain": set_in(["release", "grain"], 0),
+    "hidden dependence": set_in(["release", "dependence"], "nothing to see"),
+    "unknown notion": set_in(["settings", "notion"], "fair"),
+    "stricter notion": set_in(["settings", "notion"], "equalized_odds"),
+    "unknown mode": set_in(["settings", "mode"], "eval"),
+    "other mode": set_in(["settings", "mode"], "reuse"),
+    "other way of deciding": set_in(["settings", "rule"], "algorithm2"),
+    "tolerance of two": set_in(["settings", "tolerance"], 2),
+    "tolerance of text": set_in(["settings", "tolerance"], "0"),
+    "one cost": set_in(["settings", "costs"], [1]),
+    "spare setting": set_in(["settings", "learner"], "os.system"),
+    "no settings": set_in(["settings"], None),
+    "forged check": forged_check,
+    "one scope": set_in(["ledger", "entries", 2, "scope"], "train"),
+    "groups without end": endless_groups,
     "unknown event": set_in(["ledger", "entries", 0, "event"], {"kind": "os.system"}),
     "cheaper event": set_in(
         ["ledger", "entries", 0, "event"], {"kind": "Gaussian", "noise_multiplier": 1e6}
@@ -150,8 +292,10 @@ HOSTILE = {
     "claims privacy": set_in(["certificate", "privacy", "private"], True),
     "smaller epsilon": set_in(["certificate", "privacy", "epsilon"], 0.1),
     "release of other groups": set_in(["release", "groups"], ["a", "b"]),
-    "huge count": set_in(["release", "counts"], [[10**400, 1], [1, 1]]),
-    "text count": set_in(["release", "counts"], [["x", 1], [1, 1]]),
+    "huge count": set_in(["release", "counts", 0, 0, 0], 10**400),
+    "text count": set_in(["release", "counts", 0, 0, 0], "x"),
+    "half a count": set_in(["release", "counts", 0, 0, 0], 0.5),
+    "counts without labels": set_in(["release", "counts"], [[[1, 1]], [[1, 1]]]),
     "no release": set_in(["release"], None),
     "short key": set_in(["coin_key"], "00"),
     "bad key": set_in(["coin_key"], "zz"),
@@ -183,3 +327,25 @@ def test_a_missing_file_or_a_directory_is_one_sentence(tmp_path):
     for path in (tmp_path, tmp_path / "none"):
         with pytest.raises(ModelFileError, match="There is no model file"):
             load_model(path)
+
+
+def test_the_cost_of_the_largest_file_is_bounded(loan_schema, loans, tmp_path):
+    """As many groups as a file may have, each with a linear program and a band to solve again."""
+    names = [f"job {i}" for i in range(MOST_GROUPS // 2)]
+    data = loan_schema.to_dict()
+    data["columns"][2]["values"] = names
+    data |= {"rows": None, "sensitive": {"columns": ["job", "sex2"]}}
+    data["columns"].append({"name": "sex2", "kind": "categorical", "values": ["f", "m"]})
+    data.pop("rows")
+    schema = type(loan_schema).from_dict(data)
+    rng = np.random.default_rng(0)
+    X, y = loans
+    X = X.with_columns(job=rng.choice(names, len(y)), sex2=X["sex"])
+    fitted = PrivateFairClassifier(
+        2, schema=schema, smallest_group=0, notion="equalized_odds", random_state=1
+    ).fit(X, y)
+    assert MOST_GROUPS * 2 * 64 <= fitted.release_.counts.size <= MOST_CELLS
+    path = save_model(fitted, tmp_path / "m.dpfair")
+    start = time.perf_counter()
+    assert load_model(path).certificate_ == fitted.certificate_
+    assert time.perf_counter() - start < 30

@@ -57,7 +57,7 @@ def test_algorithm_2_with_public_sizes_has_the_papers_noise():
         release = release_accepted(
             X[:, 1], X[:, 0], ("0", "1"), epsilon=0.5, ledger=ledger, scope="", dependence=""
         )
-        noise.append([release.counts[0][1] - 300, release.counts[1][1] - 600])
+        noise.append([release.counts[0, 0, 1] - 300, release.counts[1, 0, 1] - 600])
         ledger = Ledger(1000, 1e-5, noise=ledger.noise)
     noise = np.array(noise)
     t = math.exp(-0.5)
@@ -69,7 +69,7 @@ def test_algorithm_2_with_public_sizes_has_the_papers_noise():
 def test_decoupled_classifiers_act_on_their_own_group():
     X = table((30, 60))
     fair = FairPostProcessor({"0": lambda X: 1 - X[:, 1], "1": says}, sensitive=0).fit(X)
-    assert fair.release_.counts == ((30, 70), (40, 60))
+    assert fair.release_.counts.tolist() == [[[30, 70]], [[40, 60]]]
     with pytest.raises(InputError, match="no classifier for group '1'"):
         FairPostProcessor({"0": says}, sensitive=0).fit(X)
 
@@ -80,7 +80,7 @@ def test_unfitted_estimators_are_trained_on_other_records_than_the_release(loans
     single = make_pipeline(StandardScaler(), LogisticRegression())
     fair = FairPostProcessor(single, 1.0, sensitive="m", groups=["0", "1"]).fit(numbers, y)
     assert fair.certificate_.fairness.certified
-    assert sum(map(sum, fair.release_.counts)) == pytest.approx(1000, abs=150)
+    assert fair.release_.counts.sum() == pytest.approx(1000, abs=150)
     decoupled = FairPostProcessor({"0": single, "1": single}, sensitive="m").fit(numbers, y)
     assert decoupled.score(numbers, y) > 0.6
 
@@ -138,10 +138,8 @@ def test_a_classifier_trained_without_the_sensitive_column_gets_its_own_columns(
 
 def test_scores_are_thresholded_and_nan_is_refused():
     X = table()
-    assert FairPostProcessor(lambda X: 0.2 + 0.6 * X[:, 1], sensitive=0).fit(X).release_.counts == (
-        (70, 30),
-        (40, 60),
-    )
+    fair = FairPostProcessor(lambda X: 0.2 + 0.6 * X[:, 1], sensitive=0).fit(X)
+    assert fair.release_.counts.tolist() == [[[70, 30]], [[40, 60]]]
     with pytest.raises(InputError, match="NaN"):
         FairPostProcessor(lambda X: np.full(len(X), np.nan), 1.0, sensitive=0).fit(X)
 

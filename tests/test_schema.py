@@ -8,7 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpfair.errors import SchemaError
-from dpfair.schema import MOST_CATEGORIES, Categorical, Numeric, Outcome, Schema
+from dpfair.schema import (
+    MOST_CATEGORIES,
+    Categorical,
+    Numeric,
+    Outcome,
+    Schema,
+    plain_text,
+)
 
 GOOD = {
     "rows": 1000,
@@ -41,7 +48,15 @@ def numerics(draw, name):
         center=draw(st.none() | finite),
         scale=draw(st.none() | st.floats(1e-300, 1e300)),
         edges=draw(st.none() | st.lists(finite, max_size=4, unique=True).map(sorted).map(tuple)),
+        usual=draw(st.none() | finite),
+        spiky=draw(st.booleans()),
     )
+
+
+@st.composite
+def categoricals(draw, name):
+    values = draw(st.lists(texts, min_size=2, max_size=4, unique_by=plain_text).map(tuple))
+    return Categorical(name, values, draw(st.none() | st.sampled_from(values)))
 
 
 @st.composite
@@ -49,14 +64,16 @@ def schemas(draw):
     names = draw(st.lists(texts, min_size=3, max_size=6, unique=True))
     words = st.lists(texts, min_size=2, max_size=4, unique=True).map(tuple)
     columns = [
-        draw(numerics(name)) if draw(st.booleans()) else Categorical(name, draw(words))
-        for name in names[2:]
+        draw(numerics(name) if draw(st.booleans()) else categoricals(name)) for name in names[2:]
     ]
+    crosses = st.lists(st.sampled_from(names[2:]), min_size=2, max_size=4, unique=True).map(tuple)
+    many = len(columns) > 1
     return Schema(
         tuple(columns),
         Outcome(names[0], draw(st.lists(texts, min_size=2, max_size=2, unique=True).map(tuple))),
         sensitive=Outcome(names[1], draw(words)) if draw(st.booleans()) else None,
         rows=draw(st.none() | st.integers(1, 10**12)),
+        crosses=tuple(draw(st.lists(crosses, max_size=2, unique=True))) if many else (),
         inferred=draw(st.booleans()),
     )
 
@@ -125,6 +142,18 @@ def changed(path, value):
         place = place[key]
     place[path[-1]] = value
     return data
+
+
+def five_columns(crosses, edges=2):
+    names = ["a", "b", "c", "d", "e"]
+    return {
+        "label": GOOD["label"],
+        "crosses": crosses,
+        "columns": [
+            {"name": n, "kind": "numeric", "bounds": [0, 1], "edges": list(range(edges))}
+            for n in names
+        ],
+    }
 
 
 AGE, JOB = ("columns", 0), ("columns", 1)
@@ -198,6 +227,37 @@ MALFORMED = {
     "values a dict": changed((*JOB, "values"), {"a": 1}),
     "values repeated": changed((*JOB, "values"), ["a", "a"]),
     "too many values": changed((*JOB, "values"), list(range(MOST_CATEGORIES + 1))),
+    "usual not in values": changed((*JOB, "usual"), "c"),
+    "usual word null": changed((*JOB, "usual"), None),
+    "usual word a list": changed((*JOB, "usual"), ["a"]),
+    "usual NaN": changed((*AGE, "usual"), math.nan),
+    "usual infinite": changed((*AGE, "usual"), math.inf),
+    "usual number as text": changed((*AGE, "usual"), "0"),
+    "usual number as bool": changed((*AGE, "usual"), True),
+    "usual number null": changed((*AGE, "usual"), None),
+    "spiky as text": changed((*AGE, "spiky"), "yes"),
+    "spiky as number": changed((*AGE, "spiky"), 1),
+    "spiky words": changed((*JOB, "spiky"), True),
+    "crosses null": GOOD | {"crosses": None},
+    "crosses as text": GOOD | {"crosses": "age job"},
+    "a cross as text": GOOD | {"crosses": ["age job"]},
+    "cross of one column": GOOD | {"crosses": [["age"]]},
+    "cross of nothing": GOOD | {"crosses": [[]]},
+    "cross of an unknown column": GOOD | {"crosses": [["age", "color"]]},
+    "cross with the label": GOOD | {"crosses": [["age", "repaid"]]},
+    "cross of a column with itself": GOOD | {"crosses": [["age", "age"]]},
+    "cross with a list": GOOD | {"crosses": [["age", ["job"]]]},
+    "cross of five columns": five_columns([["a", "b", "c", "d", "e"]]),
+    "the same cross twice": GOOD | {"crosses": [["age", "job"], ["age", "job"]]},
+    "a cross beyond whole numbers": five_columns([["a", "b", "c", "d"]], 10**5),
+    "groups of one column": GOOD | {"sensitive": {"columns": ["job"]}},
+    "groups of no column": GOOD | {"sensitive": {"columns": []}},
+    "groups of a numeric column": GOOD | {"sensitive": {"columns": ["job", "age"]}},
+    "groups of an unknown column": GOOD | {"sensitive": {"columns": ["job", "sex"]}},
+    "groups of one column twice": GOOD | {"sensitive": {"columns": ["job", "job"]}},
+    "groups of columns as text": GOOD | {"sensitive": {"columns": "job"}},
+    "groups with columns and values": GOOD
+    | {"sensitive": {"columns": ["job", "sex"], "values": ["f", "m"]}},
 }
 
 
@@ -220,7 +280,8 @@ paths = st.sampled_from(
     [
         ("rows",), ("inferred",), ("label",), ("sensitive",), ("columns",), ("label", "name"),
         ("label", "values"), ("columns", 0), (*AGE, "kind"), (*AGE, "name"), (*AGE, "bounds"),
-        (*AGE, "center"), (*AGE, "scale"), (*AGE, "edges"), (*JOB, "values"),
+        (*AGE, "center"), (*AGE, "scale"), (*AGE, "edges"), (*JOB, "values"), ("crosses",),
+        (*AGE, "usual"), (*AGE, "spiky"), (*JOB, "usual"), ("sensitive", "columns"),
     ]
 )  # fmt: skip
 
@@ -287,3 +348,59 @@ def test_with_sensitive():
     assert [c.name for c in by_job.columns] == ["age", "sex"]
     with pytest.raises(SchemaError, match="age"):
         schema.with_sensitive("age")
+
+
+EVERYTHING = {
+    "label": GOOD["label"],
+    "sensitive": {"columns": ["sex", "job"]},
+    "crosses": [["age", "job"], ["sex", "age", "job"]],
+    "columns": [
+        {"name": "age", "kind": "numeric", "bounds": [18, 100], "usual": 40, "spiky": True},
+        {"name": "job", "kind": "categorical", "values": ["1", "b"], "usual": 1.0},
+        {"name": "sex", "kind": "categorical", "values": ["f", "m"]},
+    ],
+}
+
+
+def test_usual_spiky_crosses_and_intersections_survive_files(tmp_path):
+    schema = Schema.from_dict(EVERYTHING)
+    assert schema.numeric[0].usual == 40
+    assert schema.numeric[0].spiky
+    assert schema.categorical[0].usual == "1"  # numbers are words
+    assert schema.crosses == (("age", "job"), ("sex", "age", "job"))
+    assert schema.groups == ("f, 1", "f, b", "m, 1", "m, b")
+    assert schema.sensitive.column_names == ("sex", "job")
+    toml, data = tmp_path / "s.toml", tmp_path / "s.json"
+    toml.write_text(schema.to_toml(), encoding="utf-8")
+    data.write_text(json.dumps(schema.to_dict()), encoding="utf-8")
+    assert Schema.load(toml) == Schema.load(data) == schema
+    assert Schema.load(toml).sensitive.parts == schema.sensitive.parts
+
+
+def test_defaults_say_nothing_about_values():
+    schema = Schema.from_dict(GOOD)
+    assert schema.crosses == ()
+    assert schema.numeric[0].usual is None
+    assert not schema.numeric[0].spiky
+    assert schema.categorical[0].usual is None
+    assert "usual" not in schema.to_toml()
+    assert "spiky" not in schema.to_toml()
+
+
+def test_a_cross_may_use_the_group():
+    schema = Schema.from_dict(GOOD | {"crosses": [["sex", "job"]]})
+    assert schema.with_sensitive("job").crosses == (("sex", "job"),)
+
+
+def test_with_several_sensitive_columns():
+    schema = Schema.from_dict(GOOD)
+    both = schema.with_sensitive(["sex", "job"])
+    assert both.groups == ("f, a", "f, b", "m, a", "m, b", "x, a", "x, b")
+    assert [c.name for c in both.columns] == ["age", "job", "sex"]  # they stay features
+    assert both.with_sensitive(("sex", "job")) is both
+    back = both.with_sensitive("sex")
+    assert back.groups == schema.groups
+    assert [c.name for c in back.columns] == ["age", "job"]
+    for names in (["sex", "sex"], ["sex", "age"], ["sex", "color"]):
+        with pytest.raises(SchemaError):
+            schema.with_sensitive(names)

@@ -21,8 +21,10 @@ _HOME = {
     "Ledger": "privacy.ledger",
     "Noise": "privacy.noise",
     "PrivacyLeakWarning": "errors",
+    "PrivateBoosting": "learners.boosting",
     "PrivateFairClassifier": "private_fair",
     "PrivateLogisticRegression": "learners.logistic",
+    "PrivateSearchCV": "search",
     "Schema": "schema",
     "calibrate": "privacy.accountants",
     "epsilons": "privacy.accountants",
@@ -43,8 +45,10 @@ __all__ = [
     "Ledger",
     "Noise",
     "PrivacyLeakWarning",
+    "PrivateBoosting",
     "PrivateFairClassifier",
     "PrivateLogisticRegression",
+    "PrivateSearchCV",
     "Schema",
     "__version__",
     "calibrate",
@@ -66,6 +70,7 @@ if TYPE_CHECKING:
         InputError,
         PrivacyLeakWarning,
     )
+    from dpfair.learners.boosting import PrivateBoosting
     from dpfair.learners.logistic import PrivateLogisticRegression
     from dpfair.model_file import load_model, save_model
     from dpfair.postprocessor import FairPostProcessor
@@ -75,6 +80,7 @@ if TYPE_CHECKING:
     from dpfair.private_fair import PrivateFairClassifier
     from dpfair.report import write_report
     from dpfair.schema import Schema
+    from dpfair.search import PrivateSearchCV
 
 
 def __getattr__(name: str) -> object:

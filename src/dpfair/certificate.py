@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from dp_accounting.dp_event import RepeatAndSelectDpEvent
+
+from dpfair.fairness.bands import accuracy_bound, band_bound, fixed_accuracy, fixed_bound
 from dpfair.fairness.certificates import (
     chernoff_gap_bound,
     combined_gap_bound,
@@ -15,12 +19,28 @@ from dpfair.fairness.certificates import (
     paper_gap_bound,
     paper_utility_bound,
 )
-from dpfair.fairness.release import Release
+from dpfair.fairness.decide import Decision
+from dpfair.fairness.notions import NOTIONS
+from dpfair.fairness.optimal import Aim
+from dpfair.fairness.placement import placement_bound
+from dpfair.fairness.rates import Interval, NoisyRate
+from dpfair.fairness.release import HALF, Release
 from dpfair.fairness.rules import Rule
+from dpfair.privacy.ledger import Ledger
 
-__all__ = ["SEEDED", "Certificate", "FairnessClaim", "PrivacyClaim", "round_up"]
+__all__ = [
+    "SEEDED",
+    "Certificate",
+    "FairnessClaim",
+    "PrivacyClaim",
+    "round_down",
+    "round_up",
+    "search_of",
+    "winners_certificate",
+]
 
-Interval = tuple[float, float]
+PARITY = NOTIONS["demographic_parity"]
+NO_GROUPS = "no sensitive column was given, so nothing makes the model fair"
 
 SEEDED = "the noise came from a seed, and whoever knows the seed can remove it"
 
@@ -50,63 +70,197 @@ class PrivacyClaim:
 
 @dataclass(frozen=True)
 class FairnessClaim:
-    """A bound on the demographic-parity gap between any two groups, from released values only.
+    """A bound on the gap between any two groups, from released values only.
 
-    ``bounds`` holds every bound that exists for the release: ``C3`` (the certified one, chosen
-    beforehand), ``C2``, and with public sizes ``C1`` and the paper's theorem and proposition.
+    Parameters
+    ----------
+    notion, tolerance
+        Which rates have to agree, and the gap that was allowed when the rule was chosen.
+    groups
+        The names of the groups.
+    gap_bound
+        The certified bound; None if there is none, for the stated ``reason``.
+    confidence, certified, reason
+        Of the bound.
+    bounds
+        Every bound that exists for the release. For the paper's rule ``C3`` (the certified one,
+        chosen beforehand), ``C2``, and with public sizes ``C1`` and the paper's theorem and
+        proposition; for others ``placed``, ``band`` or ``fixed``, after how the rule was found.
+    pairs
+        The certified bound of each pair of groups.
+    gap_estimate, accuracy_estimate
+        What the released counts say about the rule, without a promise.
+    accuracy_bound
+        A lower bound on the accuracy with the same confidence, if there is one.
+    values, intervals
+        Per statistic of the notion, the estimate and the interval of each group.
+    rates_before, rates_after, before, after
+        Acceptance rates of the scorer alone (where the released grid shows them) and of the rule.
+    changes, excess_changes
+        How many decisions the paper's rule changes, added over the groups.
     """
 
+    notion: str
+    tolerance: float
     groups: tuple[str, ...]
     gap_bound: float | None
     confidence: float
     certified: bool
     reason: str
     bounds: Mapping[str, float]
+    pairs: tuple[tuple[str, str, float], ...]
+    gap_estimate: float | None
+    accuracy_estimate: float | None
+    accuracy_bound: float | None
+    values: Mapping[str, tuple[float, ...]]
+    intervals: Mapping[str, tuple[Interval, ...]]
     rates_before: tuple[float, ...]
     rates_after: tuple[float, ...]
     before: tuple[Interval, ...]
     after: tuple[Interval, ...]
-    changes: Interval
+    changes: Interval | None
     excess_changes: float | None
 
     @classmethod
+    def nothing(
+        cls, groups: tuple[str, ...], reason: str, confidence: float = 0.95
+    ) -> FairnessClaim:
+        """No claim at all, for a reason."""
+        return cls(
+            notion=PARITY.name,
+            tolerance=0.0,
+            groups=groups,
+            gap_bound=None,
+            confidence=confidence,
+            certified=False,
+            reason=reason,
+            bounds={},
+            pairs=(),
+            gap_estimate=None,
+            accuracy_estimate=None,
+            accuracy_bound=None,
+            values={},
+            intervals={},
+            rates_before=(),
+            rates_after=(),
+            before=(),
+            after=(),
+            changes=None,
+            excess_changes=None,
+        )
+
+    @classmethod
     def from_release(cls, release: Release, rule: Rule, confidence: float) -> FairnessClaim:
-        """Compute the claim from the release and its noise law alone."""
+        """The claim of the paper's rules, from the release and its noise law alone."""
         estimates = tuple(rate.estimate for rate in release.rates)
         after = tuple(
             float(lift + (keep - lift) * p)
             for (lift, keep), p in zip(rule.accept, estimates, strict=True)
         )
+        statistic = PARITY.statistics[0].name
         if len(release.groups) < 2:
-            return cls(
-                groups=release.groups,
-                gap_bound=None,
-                confidence=confidence,
-                certified=False,
-                reason="no sensitive column was given, so nothing makes the model fair",
-                bounds={},
+            alone = tuple(rate.interval(1 - confidence) for rate in release.rates)
+            return replace(
+                cls.nothing(release.groups, NO_GROUPS, confidence),
+                values={statistic: after},
+                intervals={statistic: alone},
                 rates_before=estimates,
                 rates_after=after,
-                before=tuple(rate.interval(1 - confidence) for rate in release.rates),
-                after=tuple(rate.interval(1 - confidence) for rate in release.rates),
-                changes=(0.0, 0.0),
-                excess_changes=None,
+                before=alone,
+                after=alone,
             )
         best = combined_gap_bound(release.rates, rule, confidence)
         certified = not release.dependence
+        # All groups' intervals hold together, so the worst case over two of them is a bound, too.
+        worst = {
+            (a, b): min(
+                best.bound,
+                max(best.after[a][1], best.after[b][1]) - min(best.after[a][0], best.after[b][0]),
+            )
+            for a, b in itertools.combinations(range(len(after)), 2)
+        }
         return cls(
+            notion=PARITY.name,
+            tolerance=0.0,
             groups=release.groups,
             gap_bound=best.bound if certified else None,
             confidence=confidence,
             certified=certified,
             reason=release.dependence,
             bounds=_all_bounds(release, rule, confidence, best.bound),
+            pairs=_named(release.groups, worst) if certified else (),
+            gap_estimate=max(after) - min(after),
+            accuracy_estimate=None,
+            accuracy_bound=None,
+            values={statistic: after},
+            intervals={statistic: best.after},
             rates_before=estimates,
             rates_after=after,
             before=best.before,
             after=best.after,
             changes=best.changes,
             excess_changes=best.excess_changes,
+        )
+
+    @classmethod
+    def from_decision(
+        cls,
+        release: Release,
+        decision: Decision,
+        aim: Aim,
+        confidence: float,
+        check: Release | None = None,
+    ) -> FairnessClaim:
+        """The claim of any other rule.
+
+        ``check`` counts the rule's decisions on records that had no part in finding it. Without
+        it the release must do: by the placement of its thresholds, or by bands.
+        """
+        notion, k = aim.notion, len(release.groups)
+        bound, reason = None, release.dependence
+        if k < 2:
+            reason = NO_GROUPS
+        elif check is not None:
+            reason = check.dependence
+            bound = fixed_bound(check, notion, confidence)
+        elif not reason and decision.targets is not None:
+            bound = placement_bound(release, notion, decision.targets, confidence)
+        elif not reason and decision.lottery is not None:
+            bound = band_bound(release, decision.lottery, notion, confidence)
+        elif not reason:
+            reason = "the rule's cuts lie between the released counts"
+        certified = bound is not None and not reason
+        accuracy = None
+        if certified and check is not None:
+            accuracy = fixed_accuracy(check, confidence)
+        elif certified and decision.lottery is not None:
+            accuracy = accuracy_bound(release, decision.lottery, confidence)
+        names = [statistic.name for statistic in notion.statistics]
+        values = {n: tuple(map(float, v)) for n, v in zip(names, decision.values, strict=True)}
+        intervals = dict(zip(names, bound.intervals, strict=True)) if certified and bound else {}
+        parity = notion.statistics == PARITY.statistics
+        before = _before(release)
+        return cls(
+            notion=notion.name,
+            tolerance=aim.tolerance,
+            groups=release.groups,
+            gap_bound=bound.bound if certified and bound else None,
+            confidence=confidence,
+            certified=certified,
+            reason="" if certified else reason,
+            bounds={bound.method: bound.bound} if certified and bound else {},
+            pairs=_named(release.groups, bound.pairs) if certified and bound else (),
+            gap_estimate=notion.gap(decision.values) if k > 1 else 0.0,
+            accuracy_estimate=decision.accuracy,
+            accuracy_bound=accuracy,
+            values=values,
+            intervals=intervals,
+            rates_before=tuple(rate.estimate for rate in before),
+            rates_after=tuple(map(float, decision.acceptance)),
+            before=tuple(rate.interval(1 - confidence) for rate in before),
+            after=intervals.get(names[0], ()) if parity else (),
+            changes=None,
+            excess_changes=None,
         )
 
 
@@ -140,10 +294,15 @@ class Certificate:
         for key in ("assumed_public", "leaks"):
             privacy[key] = tuple(privacy[key])
         fairness = dict(data["fairness"])
-        for key in ("groups", "rates_before", "rates_after", "changes"):
+        for key in ("groups", "rates_before", "rates_after"):
             fairness[key] = tuple(fairness[key])
+        if fairness["changes"] is not None:
+            fairness["changes"] = tuple(fairness["changes"])
         for key in ("before", "after"):
-            fairness[key] = tuple((float(a), float(b)) for a, b in fairness[key])
+            fairness[key] = _intervals(fairness[key])
+        fairness["pairs"] = tuple((str(a), str(b), float(v)) for a, b, v in fairness["pairs"])
+        fairness["values"] = {k: tuple(v) for k, v in fairness["values"].items()}
+        fairness["intervals"] = {k: _intervals(v) for k, v in fairness["intervals"].items()}
         return cls(
             method=str(data["method"]),
             privacy=PrivacyClaim(**privacy),
@@ -163,15 +322,24 @@ class Certificate:
         if privacy.leaks:
             said.append(f"NOT PRIVATE: {'; '.join(privacy.leaks)}.")
         if fairness.gap_bound is not None:
-            said.append(
-                f"Fairness: with {100 * fairness.confidence:.10g}% confidence, the acceptance "
-                f"rates of any two groups ({', '.join(fairness.groups)}) differ by at most "
-                f"{round_up(fairness.gap_bound)} on new records, on average over the coins."
-            )
+            said.append(f"Fairness: {self._promise()}")
         else:
             said.append(f"Fairness: NOT CERTIFIED, because {fairness.reason}.")
+            if fairness.gap_estimate is not None and len(fairness.groups) > 1:
+                said.append(
+                    f"Estimate: a gap of {fairness.gap_estimate:.4f} in "
+                    f"{NOTIONS[fairness.notion].title}, without a promise."
+                )
+        if fairness.accuracy_bound is not None:
+            said.append(
+                f"Accuracy: at least {round_down(fairness.accuracy_bound)} on new records with "
+                f"{100 * fairness.confidence:.10g}% confidence; "
+                f"estimated {fairness.accuracy_estimate:.4f}."
+            )
+        elif fairness.accuracy_estimate is not None:
+            said.append(f"Accuracy: estimated {fairness.accuracy_estimate:.4f}, without a promise.")
         if fairness.excess_changes is not None and fairness.certified:
-            low, high = fairness.changes
+            low, high = fairness.changes or (0.0, 0.0)
             said.append(
                 f"Utility: {low:.4f} to {high:.4f} of decisions changed (added over the groups), "
                 f"at most {round_up(fairness.excess_changes)} more than the fewest at this gap."
@@ -180,8 +348,65 @@ class Certificate:
         said.append(f"Arithmetic: {privacy.arithmetic}.")
         return said
 
+    def _promise(self) -> str:
+        fairness = self.fairness
+        notion = NOTIONS[fairness.notion]
+        rates = " or the ".join(f"{s.name.removesuffix(' rate')} rates" for s in notion.statistics)
+        rates = rates.replace("accuracy rates", "accuracies")
+        listed = ", ".join(fairness.groups)
+        if len(fairness.groups) > 5:
+            listed = f"of {len(fairness.groups)}"
+        of = f"any two groups ({listed})"
+        bound = round_up(fairness.gap_bound or 0.0)
+        differ = f"differ by at most {bound}"
+        if notion.ratio:
+            differ = f"have a ratio of at least {round_down(1 - (fairness.gap_bound or 0.0))}"
+        return (
+            f"with {100 * fairness.confidence:.10g}% confidence, the {rates} of {of} {differ} "
+            "on new records, on average over the coins."
+        )
+
     def __str__(self) -> str:
         return "\n".join(self.sentences())
+
+
+def winners_certificate(own: Certificate, ledger: Ledger) -> Certificate:
+    """From what a run certifies to what its being the winner of a search leaves of it.
+
+    The privacy is that of the search. A run at confidence 1 - eta / E[K] holds, once it is the
+    winner, with confidence 1 - eta; bounds on the *mean* gap of a run say nothing about the winner.
+    A ledger that paid for no search changes nothing.
+    """
+    search = search_of(ledger)
+    if search is None:
+        return own
+    privacy, fairness = own.privacy, own.fairness
+    failure = min((1 - fairness.confidence) * float(search.mean), 1)
+    leaks = privacy.leaks if ledger.private else (SEEDED, *privacy.leaks)
+    return replace(
+        own,
+        method=f"{own.method}, the best of a private search",
+        privacy=replace(
+            privacy,
+            epsilon=ledger.epsilon,
+            delta=ledger.delta,
+            spent=ledger.spent,
+            composition=ledger.composition,
+            assumed_public=(*privacy.assumed_public, "the candidates of the search"),
+            leaks=tuple(dict.fromkeys(leaks)),
+        ),
+        fairness=replace(
+            fairness,
+            confidence=round(1 - failure, 12),
+            bounds={k: v for k, v in fairness.bounds.items() if "(mean)" not in k},
+        ),
+    )
+
+
+def search_of(ledger: Ledger) -> RepeatAndSelectDpEvent | None:
+    """The search that a ledger paid for, if it did."""
+    events = [entry.event for entry in ledger.entries]
+    return next((event for event in events if isinstance(event, RepeatAndSelectDpEvent)), None)
 
 
 def round_up(bound: float, digits: int = 4) -> str:
@@ -191,6 +416,30 @@ def round_up(bound: float, digits: int = 4) -> str:
     '0.0116'
     """
     return f"{math.ceil(bound * 10**digits) / 10**digits:.{digits}f}"
+
+
+def round_down(bound: float, digits: int = 4) -> str:
+    """A lower bound in print: never larger than the bound itself.
+
+    >>> round_down(0.84159)
+    '0.8415'
+    """
+    return f"{math.floor(bound * 10**digits) / 10**digits:.{digits}f}"
+
+
+def _before(release: Release) -> tuple[NoisyRate, ...]:
+    """What the scorer alone accepts, if the grid shows it."""
+    return release.rates if all(HALF[0] in row for row in release.edges) else ()
+
+
+def _named(
+    groups: tuple[str, ...], pairs: Mapping[tuple[int, int], float]
+) -> tuple[tuple[str, str, float], ...]:
+    return tuple((groups[a], groups[b], float(bound)) for (a, b), bound in pairs.items())
+
+
+def _intervals(data: Any) -> tuple[Interval, ...]:
+    return tuple((float(low), float(high)) for low, high in data)
 
 
 def _all_bounds(

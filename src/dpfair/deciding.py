@@ -20,7 +20,7 @@ COINS = ("keyed", "fresh")
 def decide(
     rule: Rule,
     groups: NDArray[np.int64],
-    cells: NDArray[np.int64],
+    scores: NDArray[np.float64],
     identities: Sequence[bytes],
     *,
     coins: str,
@@ -33,7 +33,7 @@ def decide(
     drawn anew at every call. Only records whose probability is not 0 or 1 need a coin.
     """
     validate.one_of(COINS, coins=coins)
-    probabilities = rule.probabilities(groups, cells)
+    probabilities = rule.probabilities(groups, scores)
     decisions = (probabilities >= 1).astype(np.int64)
     undecided = np.flatnonzero((probabilities > 0) & (probabilities < 1))
     salt = key if coins == "keyed" else secrets.token_bytes(32)
@@ -42,5 +42,5 @@ def decide(
         for i in undecided.tolist()
     ]
     drawn = keyed_coins(chosen, salt)
-    decisions[undecided] = rule.decide(groups[undecided], cells[undecided], drawn)
+    decisions[undecided] = rule.decide(groups[undecided], scores[undecided], drawn)
     return decisions

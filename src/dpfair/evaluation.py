@@ -8,6 +8,7 @@ import numpy as np
 
 from dpfair.errors import InputError
 from dpfair.fairness.metrics import accuracy, group_rates, parity_gap, sampling_floor
+from dpfair.fairness.notions import group_values, notion_of
 from dpfair.private_fair import PrivateFairClassifier
 from dpfair.table import outcome_codes, words
 
@@ -20,7 +21,8 @@ def evaluate(
     """Accuracy, gap and group rates of a fitted model's decisions on a table.
 
     These numbers read the records without paying. On private records they are for internal eyes
-    only. ``floor`` is the mean gap that a perfectly fair rule would show on as many records.
+    only. ``gap`` is the parity gap, ``notion_gap`` that of the model's own notion if it is another
+    one; ``floor`` is the mean parity gap that a perfectly fair rule would show on as many records.
     """
     records = model._new_records(X, sensitive_features)
     predicted = model.predict(X, sensitive_features=sensitive_features)
@@ -39,6 +41,10 @@ def evaluate(
         "group_sizes": {n: int(s) for n, s in zip(names, sizes, strict=True)},
         "internal": True,
     }
+    notion = notion_of(model.notion)
+    if notion.name != "demographic_parity":
+        values = group_values(notion, decisions, records.groups, labels, len(names))
+        result |= {"notion": notion.name, "notion_gap": notion.gap(values)}
     if len(names) == 2 and sizes.min() > 0:
         result["floor"] = sampling_floor(float(decisions.mean()), sizes.tolist())
     return result

@@ -176,7 +176,7 @@ class FairPostProcessor(TabularInput, ClassifierMixin, BaseEstimator):  # type: 
         decisions = decide(
             self.rule_,
             groups,
-            self.classifier_.positive(table, groups),
+            self.classifier_.positive(table, groups).astype(np.float64),
             row_identities(table, groups),
             coins=self.coins,
             key=self.coin_key_,
@@ -200,6 +200,8 @@ class FairPostProcessor(TabularInput, ClassifierMixin, BaseEstimator):  # type: 
         if sensitive_features is not None:
             name, values = "sensitive_features", sensitive_features
         elif self.sensitive is not None:
+            if not isinstance(self.sensitive, (str, int)):
+                raise InputError("FairPostProcessor takes the groups from one column.")
             name = column_name(table, self.sensitive)
             values = get_column(table, name)
         else:

@@ -2,25 +2,54 @@
 
 from __future__ import annotations
 
+import copy
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
 
 from dpfair import validate
-from dpfair.certificate import SEEDED, Certificate, FairnessClaim, PrivacyClaim
+from dpfair.batch import BatchDecisions, decide_batch
+from dpfair.certificate import (
+    SEEDED,
+    Certificate,
+    FairnessClaim,
+    PrivacyClaim,
+    winners_certificate,
+)
 from dpfair.deciding import COINS, decide
-from dpfair.errors import BudgetError, FairnessWarning, InputError
-from dpfair.fairness.release import release_accepted, release_table, table_events
+from dpfair.division import MODES, Division, divide, divide_algorithm2
+from dpfair.errors import FairnessWarning, InputError
+from dpfair.fairness.decide import (
+    SMALL_GROUPS,
+    Target,
+    best_rule,
+    placed_rule,
+    planned_targets,
+)
+from dpfair.fairness.frontier import FRONTIER_TOLERANCES, FrontierPoint, frontier
+from dpfair.fairness.notions import NOTIONS, notion_of
+from dpfair.fairness.optimal import Aim
+from dpfair.fairness.placement import GRAIN, dithered, placement_grid
+from dpfair.fairness.release import (
+    HALF,
+    Release,
+    release_accepted,
+    release_table,
+    score_grid,
+    table_events,
+)
 from dpfair.fairness.rules import parity_rule
 from dpfair.learners.logistic import PrivateLogisticRegression
 from dpfair.learners.scorer import LinearScorer
+from dpfair.learners.trees import BoostedScorer
 from dpfair.privacy.events import DpEvent
 from dpfair.privacy.ledger import Ledger
 from dpfair.privacy.noise import Noise
@@ -31,14 +60,21 @@ from dpfair.tabular import TabularInput, column_name
 
 __all__ = ["PrivateFairClassifier"]
 
+RULES = ("optimal", "algorithm2")
+
+PLANNING = "plan the rates of the groups"
+COUNTING = "count scores by group and label"
+ACCEPTED = "count the accepted by group"
+CHECKING = "count the decisions of the rule"
+REUSED = "the counted records also trained the scorer"
+
 
 class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A binary classifier that is private for every feature and certified fair between groups.
 
-    ``fit`` sends every record to one of two disjoint scopes by a coin. The learner trains a scorer
-    on the first; the second is used for one noisy table of how many records of each group the
-    scorer accepts. From that table, and nothing else, come the decision rule (the paper's
-    Algorithm 2) and the certificate.
+    ``fit`` trains a scorer and releases one noisy table of how many records of each group and label
+    have which score. From that table, and nothing else, come the decision rule and the
+    certificate; every other rule, notion and tolerance can be had from it later at no cost.
 
     Parameters
     ----------
@@ -48,21 +84,44 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
         The public facts about the table. Without one, it is read off the data with a
         ``PrivacyLeakWarning``.
     sensitive
-        The column with the groups, by name or position. ``sensitive_features=`` of the methods
-        gives the groups apart from the table.
+        The column with the groups, by name or position; several columns form a group for every
+        combination. ``sensitive_features=`` of the methods gives the groups apart from the table.
+    notion, tolerance
+        What is fair: ``"demographic_parity"``, ``"equal_opportunity"``, ``"equalized_odds"``,
+        ``"accuracy_parity"`` or ``"parity_ratio"`` (tolerance 0.2 is the four-fifths rule), and
+        the largest gap that is allowed.
+    rule
+        ``"optimal"``: the most accurate rule within the tolerance. ``"algorithm2"``: the random
+        flips of the paper.
+    mode
+        ``"certified"``: disjoint records for training and for the table, so that the gap is
+        certified. ``"reuse"``: all records for both: more accurate, a smaller gap, but the gap
+        is an estimate unless ``check_share`` sets records aside.
+    target
+        The share of records to accept. For the paper's rule also ``"midpoint"``, ``"lower"``,
+        ``"upper"`` or ``"majority"``, the rate that all groups are brought to.
+    capacity
+        The share of records that may be accepted at most.
+    costs
+        The cost of a wrong acceptance and of a wrong rejection.
+    smallest_group, small_groups
+        Groups with fewer counted records than this (as far as the noise lets us see) share one
+        threshold (``"merge"``) or stop the fit (``"refuse"``).
     learner
         A :class:`PrivateLogisticRegression` whose training settings are used; its own budget,
         schema and seed are not.
     composition
-        ``"tight"``: training and release each use the whole budget, on disjoint scopes.
-        ``"basic"``: their costs are added up as in the paper.
+        ``"tight"``, or for the paper's rule ``"basic"``: costs are added up as in the paper.
     release_epsilon
-        The cost of the release. None: all of epsilon when tight, a sixtieth of it when basic.
-        With public sizes it is the cost per group (the paper's eps0 = eps1).
+        The cost of the table. None: see :mod:`dpfair.division`. With public sizes it is the cost
+        per group (the paper's eps0 = eps1).
     release_share
-        The probability that a record goes to the release scope.
+        The probability that a record goes to the release scope (certified mode).
+    check_share
+        The probability that a record goes to a third scope, which only checks the finished rule
+        (reuse mode).
     public_sizes
-        Assume group sizes public, as the paper does, instead of protecting them.
+        Assume group sizes public, as the paper does (the paper's rule only).
     relation
         ``"add_remove"`` or ``"replace_one"``.
     confidence
@@ -87,9 +146,9 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
 
     Privacy
     -------
-    Tight: a record lies in one scope, hence the model costs the larger of the two scopes' costs
-    (parallel composition): (epsilon, delta) for training, epsilon for the release. Decisions are
-    post-processing.
+    Certified: a record lies in one scope, hence the model costs the larger of the two scopes'
+    costs (parallel composition). Reuse: training and the table are composed on the same records.
+    Rules, frontiers and decisions are post-processing.
 
     Examples
     --------
@@ -101,6 +160,9 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
     True
     >>> model.predict(data.X[:2]).tolist() == model.predict(data.X[:2]).tolist()
     True
+    >>> ratio = model.with_rule(notion="parity_ratio", tolerance=0.2)
+    >>> bool(ratio.certificate_.fairness.accuracy_estimate > 0.8)
+    True
     """
 
     def __init__(
@@ -109,11 +171,21 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
         delta: float = 1e-5,
         *,
         schema: Schema | None = None,
-        sensitive: str | int | None = None,
+        sensitive: str | int | Sequence[str] | None = None,
+        notion: str = "demographic_parity",
+        tolerance: float = 0.0,
+        rule: str = "optimal",
+        mode: str = "certified",
+        target: float | str | None = None,
+        capacity: float | None = None,
+        costs: tuple[float, float] = (1.0, 1.0),
+        smallest_group: float = 50,
+        small_groups: str = "merge",
         learner: PrivateLogisticRegression | None = None,
         composition: str = "tight",
         release_epsilon: float | None = None,
-        release_share: float = 1 / 3,
+        release_share: float | None = None,
+        check_share: float = 0.0,
         public_sizes: bool = False,
         relation: str = "add_remove",
         confidence: float = 0.95,
@@ -128,10 +200,20 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
         self.delta = delta
         self.schema = schema
         self.sensitive = sensitive
+        self.notion = notion
+        self.tolerance = tolerance
+        self.rule = rule
+        self.mode = mode
+        self.target = target
+        self.capacity = capacity
+        self.costs = costs
+        self.smallest_group = smallest_group
+        self.small_groups = small_groups
         self.learner = learner
         self.composition = composition
         self.release_epsilon = release_epsilon
         self.release_share = release_share
+        self.check_share = check_share
         self.public_sizes = public_sizes
         self.relation = relation
         self.confidence = confidence
@@ -146,7 +228,7 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
         """Train, release, decide and certify."""
         ledger = self._open_ledger()
         records = self._training_records(X, y, sensitive_features)
-        self._budgets(ledger, len(self.schema_.groups))
+        division = self._division(ledger, len(self.schema_.groups))
         if self.schema_.sensitive is None:
             warnings.warn(
                 "No sensitive column given: the model is private, but nothing makes it fair.",
@@ -158,57 +240,136 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
             units = words(get_column(X, column_name(X, self.unit)))
             kept = bound_units(units, ledger.rows_per_unit)
             records, units = records.take(kept), [units[i] for i in kept.tolist()]
-        shares = {"train": 1 - self.release_share, "release": self.release_share}
-        scopes = coin_split(len(records), shares, ledger.noise, units)
+        scopes = coin_split(len(records), division.shares, ledger.noise, units)
         self.coin_key_ = ledger.noise.take(32)
         self.ledger_ = ledger
-        self.scorer_ = self._train(records.take(scopes["train"]).in_first_group(), ledger)
-        counted = records.take(scopes["release"])
-        self._release(counted.take(counted.groups >= 0), ledger)
+        training = records.take(scopes[division.train_scope])
+        self.scorer_: LinearScorer | BoostedScorer = self._train(
+            training.in_first_group(), ledger, division
+        )
+        counted = records.take(scopes[division.release_scope])
+        if self.rule == "algorithm2":
+            self._release_accepted(counted.of_known_group(), ledger, division)
+        else:
+            plan = self._plan(training.of_known_group(), ledger, division)
+            self._release(counted.of_known_group(), ledger, division, plan)
+        self._decide()
+        self.check_release_ = None
+        if division.check_scope is not None:
+            checked = records.take(scopes[division.check_scope]).of_known_group()
+            self.check_release_ = self._check(checked, ledger, division)
         self.certificate_ = self._certify(ledger)
         return self
 
     def predict_proba(self, X: Any, sensitive_features: Any = None) -> NDArray[np.float64]:
         """The exact probabilities of rejection and acceptance, over the coin."""
         records = self._new_records(X, sensitive_features)
-        accept = self.rule_.probabilities(records.groups, self.scorer_.positive(records))
+        accept = self.rule_.probabilities(records.groups, self.scorer_.scores(records))
         return np.stack([1 - accept, accept], axis=1)
 
     def predict(self, X: Any, sensitive_features: Any = None) -> NDArray[Any]:
         """The decisions, as class labels."""
         records = self._new_records(X, sensitive_features)
-        decisions = decide(
-            self.rule_,
+        return self.classes_[self._decisions(records, self._identities(X, records))]
+
+    def decide_batch(
+        self, X: Any, sensitive_features: Any = None, *, epsilon: float | None = None
+    ) -> BatchDecisions:
+        """Decide about a whole batch at once, with group rates that agree within the batch.
+
+        The rates are the rule's; the thresholds are found anew on the batch: with ``epsilon`` from
+        a noisy table of the batch's scores, without one by exact quotas. See
+        :class:`dpfair.batch.BatchDecisions` for what is protected.
+        """
+        records = self._new_records(X, sensitive_features)
+        if NOTIONS[self.certificate_.fairness.notion].needs_labels:
+            raise InputError("Batch decisions equalise acceptance rates, not rates by label.")
+        return decide_batch(
+            self.scorer_.scores(records),
             records.groups,
-            self.scorer_.positive(records),
             self._identities(X, records),
-            coins=self.coins,
+            names=self.schema_.groups,
+            classes=self.classes_,
+            rates=self.certificate_.fairness.rates_after,
             key=self.coin_key_,
+            epsilon=epsilon,
+            relation=self.ledger_.relation,
+            confidence=self.confidence,
+            noise=Noise(self.random_state),
         )
-        return self.classes_[decisions]
+
+    def frontier(
+        self, notion: str | None = None, tolerances: Sequence[float] = FRONTIER_TOLERANCES
+    ) -> list[FrontierPoint]:
+        """Accuracy against the gap, for every tolerance, from the release that was already paid."""
+        check_is_fitted(self)
+        return frontier(
+            self.release_,
+            [self._aim(notion, tolerance) for tolerance in tolerances],
+            self.confidence,
+            smallest=self.smallest_group,
+            families=self.schema_.families,
+        )
+
+    def with_rule(self, **changes: Any) -> PrivateFairClassifier:
+        """The same model with another rule from the same release, at no cost.
+
+        ``changes`` may set ``notion``, ``tolerance``, ``target``, ``capacity``, ``costs`` and
+        ``confidence``. A rule chosen after the fact is certified by bands, which hold for all
+        rules at once and are wider.
+        """
+        check_is_fitted(self)
+        unknown = set(changes) - {
+            "notion",
+            "tolerance",
+            "target",
+            "capacity",
+            "costs",
+            "confidence",
+        }
+        if unknown:
+            raise InputError(f"with_rule cannot change {sorted(unknown)[0]!r}.")
+        if self.rule == "algorithm2":
+            raise InputError("The paper's release has no scores to choose another rule from.")
+        model = copy.copy(self)
+        for name, value in changes.items():
+            setattr(model, name, value)
+        model._check_parameters()
+        model.targets_, model.check_release_ = None, None
+        model._decide()
+        model.certificate_ = model._certify(model.ledger_)
+        return model
 
     def planned_events(self, schema: Schema) -> list[tuple[str, str, DpEvent]]:
         """(scope, purpose, event) of everything a fit will charge, before any record is read."""
         ledger = self._open_ledger()
-        train, release = self._budgets(ledger, len(schema.groups))
-        delta = ledger.row_budget[1]
+        groups = len(schema.groups)
+        division = self._division(ledger, groups)
         plan = self._learner().plan(
-            schema, float(train), delta, relation=self.relation, share=1 - self.release_share
+            schema,
+            float(division.training_epsilon),
+            ledger.row_budget[1],
+            relation=self.relation,
+            share=division.share(division.train_scope),
+            beside=division.beside_training(groups, self.relation),
         )
-        tables = table_events(
-            release, len(schema.groups), self.relation, public_sizes=self.public_sizes
-        )
-        return [
-            ("train", "train the scorer", plan.event),
-            *(("release", "count the accepted by group", event) for event in tables),
-        ]
+        charges = [(division.train_scope, "train the scorer", plan.event)]
+        if division.plan_epsilon is not None:
+            [event] = self._tables(division.plan_epsilon, groups)
+            charges.append((division.train_scope, PLANNING, event))
+        purpose = ACCEPTED if self.rule == "algorithm2" else COUNTING
+        for event in self._tables(division.release_epsilon, groups):
+            charges.append((division.release_scope, purpose, event))
+        if division.check_scope is not None:
+            [event] = self._tables(division.epsilon, groups)
+            charges.append((division.check_scope, CHECKING, event))
+        return charges
+
+    def _tables(self, epsilon: Fraction, groups: int) -> list[DpEvent]:
+        return table_events(epsilon, groups, self.relation, public_sizes=self.public_sizes)
 
     def _open_ledger(self) -> Ledger:
-        validate.in_open_interval(0, 1, release_share=self.release_share)
-        validate.in_open_interval(0, 1 - 1e-8, confidence=self.confidence)
-        if self.unit is None and self.rows_per_unit != 1:
-            raise InputError("rows_per_unit needs unit, the column that identifies a person.")
-        validate.one_of(COINS, coins=self.coins)
+        self._check_parameters()
         return Ledger(
             self.epsilon,
             self.delta,
@@ -218,64 +379,184 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
             noise=Noise(self.random_state),
         )
 
+    def _check_parameters(self) -> None:
+        validate.in_open_interval(0, 1 - 1e-8, confidence=self.confidence)
+        validate.one_of(COINS, coins=self.coins)
+        validate.one_of(RULES, rule=self.rule)
+        validate.one_of(MODES, mode=self.mode)
+        validate.one_of(SMALL_GROUPS, small_groups=self.small_groups)
+        if not self.smallest_group >= 0:
+            raise InputError(f"Expected smallest_group >= 0, got {self.smallest_group}.")
+        if self.unit is None and self.rows_per_unit != 1:
+            raise InputError("rows_per_unit needs unit, the column that identifies a person.")
+        if self.rule == "optimal":
+            if self.composition != "tight" or self.public_sizes:
+                raise InputError(
+                    "composition='basic' and public_sizes are settings of rule='algorithm2'."
+                )
+            self._aim()
+            return
+        if self.mode != "certified" or self.check_share:
+            raise InputError("rule='algorithm2' is always certified on records of its own.")
+        if self.notion != "demographic_parity" or self.tolerance or self.capacity is not None:
+            raise InputError("rule='algorithm2' brings all groups to one acceptance rate.")
+        parity_rule([0.5], self.target if self.target is not None else "midpoint")
+
+    def _aim(self, notion: str | None = None, tolerance: float | None = None) -> Aim:
+        target = self.target
+        if isinstance(target, str):
+            raise InputError("target must be a number, but for rule='algorithm2'.")
+        return Aim(
+            notion=notion_of(self.notion if notion is None else notion),
+            tolerance=self.tolerance if tolerance is None else tolerance,
+            costs=self.costs,
+            acceptance=target,
+            capacity=self.capacity,
+        )
+
     def _learner(self) -> PrivateLogisticRegression:
         return self.learner if self.learner is not None else PrivateLogisticRegression()
 
-    def _budgets(self, ledger: Ledger, groups: int) -> tuple[Fraction, Fraction]:
-        """What one record may cost in training and in the release (per group, if sizes are public).
-
-        The division looks at no record: it is a function of the parameters alone.
-        """
+    def _division(self, ledger: Ledger, groups: int) -> Division:
         epsilon = ledger.row_budget[0]
-        parts = groups if self.public_sizes else 1
+        given = None
         if self.release_epsilon is not None:
             validate.positive(release_epsilon=self.release_epsilon)
-            release = Fraction(str(self.release_epsilon)) / ledger.rows_per_unit
-        elif self.composition == "tight":
-            release = epsilon / parts
-        else:
-            release = epsilon / 60
-        if release < Fraction(1, 10**4):
-            raise InputError("The release needs at least epsilon = 0.0001 to say anything.")
-        if self.composition == "tight":
-            if parts * release > epsilon:
-                raise BudgetError(
-                    f"The release would cost {float(parts * release):g}, over the budget of "
-                    f"{float(epsilon):g}; nothing was charged."
-                )
-            return epsilon, release
-        left = epsilon - parts * release
-        validate.positive(training_epsilon=float(left))
-        return left, release
+            given = Fraction(str(self.release_epsilon)) / ledger.rows_per_unit
+        if self.rule == "algorithm2":
+            return divide_algorithm2(
+                epsilon,
+                composition=self.composition,
+                release_epsilon=given,
+                release_share=self.release_share,
+                tables=groups if self.public_sizes else 1,
+            )
+        return divide(
+            epsilon,
+            mode=self.mode,
+            placed=self.mode == "certified" and groups > 1 and self._aim().notion.monotone,
+            by_label=self._aim().notion.needs_labels,
+            release_epsilon=given,
+            release_share=self.release_share,
+            check_share=self.check_share,
+        )
 
-    def _train(self, records: Records, ledger: Ledger) -> LinearScorer:
-        train, _ = self._budgets(ledger, len(self.schema_.groups))
-        learner = self._learner()
+    def _train(
+        self, records: Records, ledger: Ledger, division: Division
+    ) -> LinearScorer | BoostedScorer:
         with _progress_bar(self.verbose) as progress:
-            return learner.train(
+            return self._learner().train(
                 records,
                 self.schema_,
                 ledger,
-                scope="train",
-                epsilon=train,
-                share=1 - self.release_share,
+                scope=division.train_scope,
+                epsilon=division.training_epsilon,
+                share=division.share(division.train_scope),
+                beside=division.beside_training(len(self.schema_.groups), self.relation),
                 progress=progress,
             )
 
-    def _release(self, records: Records, ledger: Ledger) -> None:
-        _, epsilon = self._budgets(ledger, len(self.schema_.groups))
-        count = release_accepted if self.public_sizes else release_table
-        self.release_ = count(
-            self.scorer_.positive(records),
+    def _plan(self, records: Records, ledger: Ledger, division: Division) -> Target | None:
+        """Fix the rates that thresholds will be placed at, on the records that train."""
+        if division.plan_epsilon is None:
+            return None
+        plan = self._count(
+            records,
+            self.scorer_.scores(records),
+            ledger,
+            edges=score_grid(float(division.plan_epsilon)),
+            epsilon=division.plan_epsilon,
+            scope=division.train_scope,
+            purpose=PLANNING,
+            dependence=REUSED,
+        )
+        return planned_targets(plan, self._aim(), smallest=self.smallest_group)
+
+    def _release(
+        self, records: Records, ledger: Ledger, division: Division, plan: Target | None
+    ) -> None:
+        epsilon = float(division.release_epsilon)
+        scores = self.scorer_.scores(records)
+        self.targets_ = None
+        edges: ArrayLike = score_grid(epsilon)
+        if plan is not None:
+            self.targets_ = plan.rates
+            edges = placement_grid(plan.windows, epsilon)
+            scores = dithered(scores, ledger.noise.uniforms(len(records)))
+        reused = division.release_scope == division.train_scope
+        self.release_ = self._count(
+            records,
+            scores,
+            ledger,
+            edges=edges,
+            epsilon=division.release_epsilon,
+            scope=division.release_scope,
+            purpose=COUNTING,
+            dependence=REUSED if reused else self._dependence(ledger),
+            grain=GRAIN if plan is not None else None,
+        )
+
+    def _count(
+        self, records: Records, scores: NDArray[np.float64], ledger: Ledger, **how: Any
+    ) -> Release:
+        return release_table(
+            scores,
             records.groups,
             self.schema_.groups,
-            epsilon=epsilon,
+            labels=records.labels,
             ledger=ledger,
-            scope="release",
+            **how,
+        )
+
+    def _release_accepted(self, records: Records, ledger: Ledger, division: Division) -> None:
+        count = release_accepted if self.public_sizes else release_table
+        self.targets_ = None
+        self.release_ = count(
+            self.scorer_.scores(records),
+            records.groups,
+            self.schema_.groups,
+            epsilon=division.release_epsilon,
+            ledger=ledger,
+            scope=division.release_scope,
             dependence=self._dependence(ledger),
         )
-        rates = [rate.estimate for rate in self.release_.rates]
-        self.rule_ = parity_rule(rates)
+
+    def _decide(self) -> None:
+        """From the release to the rule, without any record."""
+        if self.rule == "algorithm2":
+            rates = [rate.estimate for rate in self.release_.rates]
+            target = "midpoint" if self.target is None else self.target
+            sizes = self.release_.counts.sum(axis=(1, 2))
+            self.rule_, self._decision = parity_rule(rates, target, sizes.tolist()), None
+            return
+        if self.targets_ is not None:
+            self._decision = placed_rule(self.release_, self._aim(), self.targets_)
+        else:
+            self._decision = best_rule(
+                self.release_,
+                self._aim(),
+                smallest=self.smallest_group,
+                small_groups=self.small_groups,
+                coins=not self.release_.dependence,
+                families=self.schema_.families,
+            )
+        self.rule_ = self._decision.rule
+
+    def _check(self, records: Records, ledger: Ledger, division: Division) -> Release:
+        """Count what the finished rule decides about records that had no part in it."""
+        decisions = self.rule_.decide(
+            records.groups, self.scorer_.scores(records), ledger.noise.uniforms(len(records))
+        )
+        return self._count(
+            records,
+            decisions.astype(np.float64),
+            ledger,
+            edges=HALF,
+            epsilon=division.epsilon,
+            scope=division.check_scope,
+            purpose=CHECKING,
+            dependence=self._dependence(ledger),
+        )
 
     def _dependence(self, ledger: Ledger) -> str:
         """Why the counts say nothing certain about new records, if so."""
@@ -287,8 +568,16 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
 
     def _certify(self, ledger: Ledger) -> Certificate:
         unit = "every record" if self.unit is None else f"every person (column {self.unit!r})"
-        return Certificate(
-            method="Algorithm 2",
+        if self._decision is None:
+            method = "Algorithm 2"
+            fairness = FairnessClaim.from_release(self.release_, self.rule_, self.confidence)
+        else:
+            method = f"Score thresholds, {self.mode}"
+            fairness = FairnessClaim.from_decision(
+                self.release_, self._decision, self._aim(), self.confidence, self.check_release_
+            )
+        own = Certificate(
+            method=method,
             privacy=PrivacyClaim(
                 epsilon=ledger.epsilon,
                 delta=ledger.delta,
@@ -300,7 +589,18 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
                 assumed_public=tuple(self._assumed_public()),
                 leaks=tuple(self._leaks(ledger)),
             ),
-            fairness=FairnessClaim.from_release(self.release_, self.rule_, self.confidence),
+            fairness=fairness,
+        )
+        return winners_certificate(own, ledger)
+
+    def _decisions(self, records: Records, identities: Sequence[bytes]) -> NDArray[np.int64]:
+        return decide(
+            self.rule_,
+            records.groups,
+            self.scorer_.scores(records),
+            identities,
+            coins=self.coins,
+            key=self.coin_key_,
         )
 
     def _assumed_public(self) -> Iterator[str]:

@@ -7,7 +7,9 @@ have a declared place, so no error can depend on what a training record says.
 
 from __future__ import annotations
 
+import itertools
 import json
+import math
 import sys
 import tomllib
 from collections.abc import Sequence
@@ -21,6 +23,7 @@ from dpfair.errors import SchemaError
 __all__ = ["Categorical", "Numeric", "Outcome", "Schema", "plain_text", "word_of"]
 
 MOST_CATEGORIES = 10_000
+MOST_COMBINATIONS = 2**62
 # Numbers up to this size have finite sums and differences.
 _LARGEST = sys.float_info.max / 20
 
@@ -41,6 +44,12 @@ class Numeric:
     edges
         Public cut points for binned encodings: a value x falls in the bin with the number of
         edges <= x (default: nine equal-width cuts).
+    usual
+        A value that most records are known to have, such as 0. Binned encodings then spend
+        nothing on it: they only say how a record differs from the usual.
+    spiky
+        Whether single values mean something by themselves, as amounts from tables or tariffs do.
+        Binned encodings then also tell exact values apart, through a fixed hash.
     """
 
     name: str
@@ -48,10 +57,12 @@ class Numeric:
     center: float | None = None
     scale: float | None = None
     edges: tuple[float, ...] | None = None
+    usual: float | None = None
+    spiky: bool = False
 
     def __post_init__(self) -> None:
         numbers = [*self.bounds, *(self.edges or ())]
-        numbers += [v for v in (self.center, self.scale) if v is not None]
+        numbers += [v for v in (self.center, self.scale, self.usual) if v is not None]
         finite = all(isinstance(v, Real) and abs(v) <= _LARGEST for v in numbers)
         if not finite or len(self.bounds) != 2 or not self.bounds[0] < self.bounds[1]:
             raise SchemaError(f"Column {self.name!r} needs finite bounds [low, high], low < high.")
@@ -78,13 +89,21 @@ class Numeric:
 
 @dataclass(frozen=True)
 class Categorical:
-    """One of a public list of words; anything else is *other*, a category of its own."""
+    """One of a public list of words; anything else is *other*, a category of its own.
+
+    ``usual`` is the word that most records are known to have, if there is one.
+    """
 
     name: str
     values: tuple[str, ...]
+    usual: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", _checked_values(self.name, self.values, at_least=1))
+        if self.usual is not None:
+            object.__setattr__(self, "usual", plain_text(self.usual))
+            if self.usual not in self.values:
+                raise SchemaError(f"The usual value of {self.name!r} is not among its values.")
 
 
 @dataclass(frozen=True)
@@ -93,13 +112,35 @@ class Outcome:
 
     A *training* record with any other value counts as the first one when the scorer is trained. A
     record of no declared group is not counted in the release, and is an error at prediction.
+
+    ``parts`` lists the columns of an intersection, whose values are all combinations of theirs.
     """
 
     name: str
     values: tuple[str, ...]
+    parts: tuple[Outcome, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", _checked_values(self.name, self.values, at_least=2))
+
+    @classmethod
+    def intersection(cls, parts: Sequence[Outcome]) -> Outcome:
+        """The combinations of several outcomes.
+
+        >>> sex, age = Outcome("sex", ("f", "m")), Outcome("age", ("old", "young"))
+        >>> Outcome.intersection([sex, age]).values
+        ('f, old', 'f, young', 'm, old', 'm, young')
+        """
+        if math.prod(len(part.values) for part in parts) > MOST_CATEGORIES:
+            raise SchemaError(f"The columns have more than {MOST_CATEGORIES} combinations.")
+        combined = itertools.product(*(part.values for part in parts))
+        name = " x ".join(part.name for part in parts)
+        return cls(name, tuple(", ".join(words) for words in combined), tuple(parts))
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """The columns that the values are read from."""
+        return tuple(part.name for part in self.parts) or (self.name,)
 
 
 @dataclass(frozen=True)
@@ -116,6 +157,9 @@ class Schema:
         The groups; None for a model that is private but not made fair.
     rows
         The public size of the data set, if it is public.
+    crosses
+        Combinations of columns that matter jointly: binned encodings get a cell for every
+        combination of their bins (through a fixed hash, if there are many).
     inferred
         Whether the schema was read off the data, which is not private.
 
@@ -136,6 +180,7 @@ class Schema:
     label: Outcome
     sensitive: Outcome | None = None
     rows: int | None = None
+    crosses: tuple[tuple[str, ...], ...] = ()
     inferred: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -146,6 +191,16 @@ class Schema:
             raise SchemaError(f"Column {repeated[0]!r} appears twice in the schema.")
         if not self.columns:
             raise SchemaError("A schema needs at least one feature column.")
+        for cross in self.crosses:
+            if not 2 <= len(cross) <= 4 or len(set(cross)) != len(cross):
+                raise SchemaError("A cross combines two to four different columns.")
+            unknown = [name for name in cross if name not in names or name == self.label.name]
+            if unknown:
+                raise SchemaError(f"A cross names {unknown[0]!r}, which is no feature column.")
+            if math.prod(self._cells(name) for name in cross) >= MOST_COMBINATIONS:
+                raise SchemaError(f"The cross of {', '.join(cross)} has too many combinations.")
+        if len(set(self.crosses)) != len(self.crosses):
+            raise SchemaError("The same cross appears twice in the schema.")
         if len(self.label.values) != 2:
             raise SchemaError(
                 f"Label {self.label.name!r} must have exactly two values, "
@@ -153,6 +208,13 @@ class Schema:
             )
         if self.rows is not None and not (_is_whole(self.rows) and self.rows > 0):
             raise SchemaError(f"Expected rows to be a whole number > 0, got {self.rows}.")
+
+    def _cells(self, name: str) -> int:
+        """How many bins or categories a column has at most, missing and other included."""
+        column = next((c for c in self.columns if c.name == name), None)
+        if isinstance(column, Numeric):
+            return len(column.cuts) + 2
+        return len(self.groups if column is None else column.values) + 1
 
     @property
     def numeric(self) -> tuple[Numeric, ...]:
@@ -169,20 +231,42 @@ class Schema:
         """The names of the groups; one group of everybody without a sensitive column."""
         return self.sensitive.values if self.sensitive else ("everybody",)
 
-    def with_sensitive(self, name: str) -> Schema:
-        """The same table with its groups in another categorical column.
+    @property
+    def families(self) -> tuple[int, ...]:
+        """For every group of an intersection its value in the first column; else all alike."""
+        parts = self.sensitive.parts if self.sensitive else ()
+        others = len(self.groups) // len(parts[0].values) if parts else len(self.groups)
+        return tuple(i // others for i in range(len(self.groups)))
 
-        The column that held the groups before becomes a feature.
+    def with_sensitive(self, name: str | Sequence[str]) -> Schema:
+        """The same table with its groups in another categorical column, or in several.
+
+        The column that held the groups before becomes a feature. Several columns form a group
+        for every combination of their values, and stay features.
         """
-        if self.sensitive is not None and self.sensitive.name == name:
+        names = (name,) if isinstance(name, str) else tuple(name)
+        if self.sensitive is not None and self.sensitive.column_names == names:
             return self
-        chosen = next((c for c in self.categorical if c.name == name), None)
-        if chosen is None:
-            raise SchemaError(f"The schema has no categorical column {name!r} to form groups.")
-        columns: list[Numeric | Categorical] = [c for c in self.columns if c is not chosen]
-        if self.sensitive is not None:
+        columns = list(self.columns)
+        if self.sensitive is not None and not self.sensitive.parts:
             columns.append(Categorical(self.sensitive.name, self.sensitive.values))
-        return replace(self, columns=tuple(columns), sensitive=Outcome(name, chosen.values))
+        chosen = []
+        for wanted in names:
+            found = next(
+                (c for c in columns if isinstance(c, Categorical) and c.name == wanted), None
+            )
+            if found is None:
+                raise SchemaError(
+                    f"The schema has no categorical column {wanted!r} to form groups."
+                )
+            chosen.append(found)
+        outcomes = [Outcome(c.name, c.values) for c in chosen]
+        if len(chosen) == 1:
+            columns.remove(chosen[0])
+            return replace(self, columns=tuple(columns), sensitive=outcomes[0])
+        if len(set(names)) != len(names):
+            raise SchemaError("Groups need different columns.")
+        return replace(self, columns=tuple(columns), sensitive=Outcome.intersection(outcomes))
 
     @classmethod
     def load(cls, path: str | Path) -> Schema:
@@ -216,15 +300,21 @@ class Schema:
     def from_dict(cls, data: dict[str, Any]) -> Schema:
         """Build a schema from plain data, as found in a TOML or JSON file."""
         try:
-            _only(data, {"columns", "label", "sensitive", "rows", "inferred"}, "schema")
+            allowed = {"columns", "label", "sensitive", "rows", "crosses", "inferred"}
+            _only(data, allowed, "schema")
             sensitive = data.get("sensitive")
             rows = data.get("rows")
+            columns = tuple(_column(c) for c in data["columns"])
             return cls(
-                columns=tuple(_column(c) for c in data["columns"]),
+                columns=columns,
                 label=_outcome(data["label"], "label"),
-                sensitive=None if sensitive is None else _outcome(sensitive, "sensitive"),
+                sensitive=None if sensitive is None else _groups(sensitive, columns),
                 rows=rows,
-                inferred=_flag(data.get("inferred", False)),
+                crosses=tuple(
+                    tuple(_name(name) for name in _list(cross))
+                    for cross in _list(data.get("crosses", []))
+                ),
+                inferred=_flag(data.get("inferred", False), "inferred"),
             )
         except KeyError as error:
             raise SchemaError(f"The schema lacks {error.args[0]!r}.") from error
@@ -238,10 +328,14 @@ class Schema:
         data: dict[str, Any] = {}
         if self.rows is not None:
             data["rows"] = self.rows
+        if self.crosses:
+            data["crosses"] = [list(cross) for cross in self.crosses]
         if self.inferred:
             data["inferred"] = True
         data["label"] = {"name": self.label.name, "values": list(self.label.values)}
-        if self.sensitive:
+        if self.sensitive and self.sensitive.parts:
+            data["sensitive"] = {"columns": list(self.sensitive.column_names)}
+        elif self.sensitive:
             data["sensitive"] = {
                 "name": self.sensitive.name,
                 "values": list(self.sensitive.values),
@@ -281,13 +375,26 @@ def _outcome(data: dict[str, Any], what: str) -> Outcome:
     return Outcome(_name(data["name"]), _words(data["values"]))
 
 
+def _groups(data: dict[str, Any], columns: Sequence[Numeric | Categorical]) -> Outcome:
+    if "columns" not in data:
+        return _outcome(data, "sensitive")
+    _only(data, {"columns"}, "sensitive")
+    found = {c.name: c for c in columns if isinstance(c, Categorical)}
+    names = [_name(name) for name in _list(data["columns"])]
+    if len(names) < 2 or len(set(names)) != len(names) or not set(names) <= set(found):
+        raise SchemaError("Groups by several columns need at least two categorical ones.")
+    return Outcome.intersection([Outcome(n, found[n].values) for n in names])
+
+
 def _column(data: dict[str, Any]) -> Numeric | Categorical:
     kind, name = data["kind"], _name(data["name"])
     if kind == "categorical":
-        _only(data, {"name", "kind", "values"}, name)
-        return Categorical(name, _words(data["values"]))
+        _only(data, {"name", "kind", "values", "usual"}, name)
+        usual = None if "usual" not in data else word_of(data["usual"])
+        return Categorical(name, _words(data["values"]), usual)
     if kind == "numeric":
-        _only(data, {"name", "kind", "bounds", "center", "scale", "edges"}, name)
+        allowed = {"name", "kind", "bounds", "center", "scale", "edges", "usual", "spiky"}
+        _only(data, allowed, name)
         low, high = _list(data["bounds"])
         edges = data.get("edges")
         return Numeric(
@@ -296,19 +403,24 @@ def _column(data: dict[str, Any]) -> Numeric | Categorical:
             center=None if "center" not in data else _number(data["center"]),
             scale=None if "scale" not in data else _number(data["scale"]),
             edges=None if edges is None else tuple(_number(e) for e in _list(edges)),
+            usual=None if "usual" not in data else _number(data["usual"]),
+            spiky=_flag(data.get("spiky", False), "spiky"),
         )
     raise SchemaError(f"Column {name!r} must be of kind numeric or categorical, got {kind!r}.")
 
 
 def _column_to_dict(column: Numeric | Categorical) -> dict[str, Any]:
     if isinstance(column, Categorical):
-        return {"name": column.name, "kind": "categorical", "values": list(column.values)}
+        words = {"name": column.name, "kind": "categorical", "values": list(column.values)}
+        return words if column.usual is None else {**words, "usual": column.usual}
     data: dict[str, Any] = {"name": column.name, "kind": "numeric", "bounds": list(column.bounds)}
-    for key in ("center", "scale"):
+    for key in ("center", "scale", "usual"):
         if getattr(column, key) is not None:
             data[key] = getattr(column, key)
     if column.edges is not None:
         data["edges"] = list(column.edges)
+    if column.spiky:
+        data["spiky"] = True
     return data
 
 
@@ -326,13 +438,13 @@ def _list(value: object) -> list[Any]:
 
 def _number(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise SchemaError("Bounds, center, scale and edges must be numbers.")
+        raise SchemaError("Bounds, center, scale, edges and a usual number must be numbers.")
     return float(value)
 
 
-def _flag(value: object) -> bool:
+def _flag(value: object, name: str) -> bool:
     if not isinstance(value, bool):
-        raise SchemaError("The entry 'inferred' must be true or false.")
+        raise SchemaError(f"The entry {name!r} must be true or false.")
     return value
 
 

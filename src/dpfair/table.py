@@ -27,6 +27,7 @@ __all__ = [
     "column_names",
     "encode",
     "get_column",
+    "group_codes_of",
     "outcome_codes",
     "read_table",
     "row_count",
@@ -66,6 +67,10 @@ class Records:
         """The same rows, those of no declared group as if in the first one."""
         return replace(self, groups=np.maximum(self.groups, 0))
 
+    def of_known_group(self) -> Records:
+        """The rows that belong to a declared group."""
+        return self.take(self.groups >= 0)
+
     def identities(self) -> list[bytes]:
         """What tells one record from another: its encoded features and group."""
         if not len(self):
@@ -92,8 +97,7 @@ def encode(table: Any, schema: Schema, groups: Any = None) -> Records:
     if schema.sensitive is None:
         group_codes = np.zeros(n, dtype=np.int64)
     else:
-        values = groups if groups is not None else get_column(table, schema.sensitive.name)
-        group_codes = outcome_codes(words(values), schema.sensitive)
+        group_codes = group_codes_of(table, schema.sensitive, groups)
         if len(group_codes) != n:
             raise InputError(f"Expected one group per row ({n}), got {len(group_codes)}.")
     return Records(
@@ -101,6 +105,19 @@ def encode(table: Any, schema: Schema, groups: Any = None) -> Records:
         codes=np.stack(codes, axis=1) if codes else np.empty((n, 0), dtype=np.int32),
         groups=group_codes,
     )
+
+
+def group_codes_of(table: Any, sensitive: Outcome, groups: Any = None) -> NDArray[np.int64]:
+    """The group of every row, -1 for none of the declared; from one column or a combination."""
+    if groups is not None:
+        return outcome_codes(words(groups), sensitive)
+    if not sensitive.parts:
+        return outcome_codes(words(get_column(table, sensitive.name)), sensitive)
+    columns = [outcome_codes(words(get_column(table, p.name)), p) for p in sensitive.parts]
+    sizes = [len(part.values) for part in sensitive.parts]
+    known = np.all(np.stack(columns) >= 0, axis=0)
+    combined = np.ravel_multi_index([np.maximum(codes, 0) for codes in columns], sizes)
+    return np.where(known, combined, -1)
 
 
 def outcome_codes(values: Sequence[str | None], outcome: Outcome) -> NDArray[np.int64]:

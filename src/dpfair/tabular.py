@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -38,7 +39,7 @@ class TabularInput:
     __metadata_request__score: ClassVar = {"sensitive_features": True}
 
     schema: Schema | None
-    sensitive: str | int | None
+    sensitive: str | int | Sequence[str] | None
     strict: bool
     schema_: Schema
     classes_: NDArray[Any]
@@ -80,6 +81,11 @@ class TabularInput:
     def _fix_schema(
         self, table: Any, labels: NDArray[Any], label_name: object, sensitive_features: Any
     ) -> Schema:
+        if isinstance(self.sensitive, (list, tuple)):
+            if self.schema is None:
+                raise SchemaError("Groups by several columns need a declared schema.")
+            return self.schema.with_sensitive(self.sensitive)
+        assert self.sensitive is None or isinstance(self.sensitive, (str, int))
         sensitive = None if self.sensitive is None else column_name(table, self.sensitive)
         if self.schema is not None:
             return self.schema if sensitive is None else self.schema.with_sensitive(sensitive)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import polars as pl
@@ -10,6 +11,7 @@ import pytest
 from sample_tables import LOANS, make_loans
 
 from dpfair import Schema
+from dpfair.certificate import round_down, round_up
 from dpfair.cli import _run
 
 
@@ -22,7 +24,13 @@ def folder(tmp_path_factory):
     frame.write_csv(path / "loans.csv")
     frame.write_parquet(path / "loans.parquet")
     (path / "schema.toml").write_text(Schema.from_dict(LOANS).to_toml())
-    assert _run(["fit", *fit_options(path), "--out", str(path / "m.dpfair"), "--seed", "1"]) == 0
+    for name, options in {
+        "m": [],
+        "odds": ["--notion", "equalized_odds", "--tolerance", "0.02"],
+        "paper": ["--rule", "algorithm2"],
+    }.items():
+        out = ["--out", str(path / f"{name}.dpfair"), "--seed", "1"]
+        assert _run(["fit", *fit_options(path), *out, *options]) == 0
     return path
 
 
@@ -49,11 +57,104 @@ def test_fit_prints_one_object_with_the_promised_fields(folder, capsys):
     assert result["delta"] == 1e-5
     assert result["relation"] == "add_remove"
     assert result["private"] is True
-    assert result["method"] == "Algorithm 2"
+    assert result["method"] == "Score thresholds, certified"
+    assert result["certificate"]["notion"] == "demographic_parity"
+    assert 0.5 < result["certificate"]["accuracy_bound"] < 1
     assert 0 < result["certificate"]["gap_bound"] < 0.2
     assert result["certificate"]["confidence"] == 0.95
     assert result["certificate"]["certified"] is True
-    assert [e["scope"] for e in result["ledger"]] == ["train", "release"]
+    assert [e["scope"] for e in result["ledger"]] == ["train", "train", "release"]
+
+
+def test_every_option_of_fit_reaches_the_model(folder, capsys):
+    def fit(*options):
+        return run_json(capsys, "fit", *fit_options(folder), "--seed", "1", *options)
+
+    paper = fit("--rule", "algorithm2", "--composition", "basic", "--target", "lower")
+    assert paper["method"] == "Algorithm 2"
+    assert [e["scope"] for e in paper["ledger"]] == ["train", "release"]
+    reuse = fit("--mode", "reuse")
+    assert reuse["certificate"]["certified"] is False
+    assert "also trained" in reuse["certificate"]["reason"]
+    checked = fit("--mode", "reuse", "--check-share", "0.3")
+    assert checked["certificate"]["certified"] is True
+    odds = fit("--notion", "equalized_odds", "--tolerance", "0.03")
+    assert odds["certificate"]["notion"] == "equalized_odds"
+    assert odds["certificate"]["tolerance"] == 0.03
+    assert fit("--sensitive", "sex,job")["certificate"]["groups"][0] == "f, clerk"
+
+
+def test_target_capacity_and_costs_move_the_acceptance(folder, capsys, tmp_path):
+    def accepted(*options):
+        out = tmp_path / "m.dpfair"
+        fitted = ["fit", *fit_options(folder), "--seed", "1", "--out", out, *options]
+        assert run(capsys, *fitted)[0] == 0
+        rates = run_json(capsys, "predict", out, folder / "loans.csv")["acceptance_probability"]
+        return sum(rates) / len(rates)
+
+    plain = accepted()
+    assert accepted("--target", "0.2") == pytest.approx(0.2, abs=0.05)
+    assert accepted("--capacity", "0.25") == pytest.approx(0.25, abs=0.05)
+    assert accepted("--costs", "5,1") < plain - 0.05 < plain + 0.05 < accepted("--costs", "1,5")
+
+
+def test_frontier_prints_every_tolerance_with_its_bounds(folder, capsys):
+    model = folder / "m.dpfair"
+    result = run_json(capsys, "frontier", model, "--tolerances", "0,0.05,1")
+    assert [p["tolerance"] for p in result["points"]] == [0, 0.05, 1]
+    assert result["notion"] == "demographic_parity"
+    for point in result["points"]:
+        assert point["gap"] <= point["gap_bound"]
+        assert point["accuracy"] >= point["accuracy_bound"]
+    odds = run_json(capsys, "frontier", model, "--notion", "equalized_odds")
+    assert odds["notion"] == "equalized_odds"
+    assert len(odds["points"]) > 5
+    code, out, err = run(capsys, "frontier", model, "--tolerances", "0,0.1")
+    assert (code, err) == (0, "")
+    assert len(out.splitlines()) == 3
+    assert f">= {round_down(result['points'][0]['accuracy_bound'])}" in out
+
+
+def test_a_batch_says_what_it_protects_and_its_bound(folder, capsys):
+    model, data = folder / "m.dpfair", folder / "loans.csv"
+    sex = pl.read_csv(data)["sex"].to_numpy()
+
+    def gap(decisions):
+        accepted = np.array(decisions) == "yes"
+        return abs(accepted[sex == "f"].mean() - accepted[sex == "m"].mean())
+
+    exact = run_json(capsys, "predict", model, data, "--batch")
+    assert gap(exact["decision"]) <= exact["gap_bound"] < 0.01
+    assert "acceptance_probability" not in exact
+    noisy = run_json(capsys, "predict", model, data, "--batch", "--batch-epsilon", "2")
+    assert gap(noisy["decision"]) < noisy["gap_bound"] < 0.3
+    code, out, err = run(capsys, "predict", model, data, "--batch", "--batch-epsilon", "2")
+    assert code == 0
+    assert len(out.splitlines()) == 2001
+    assert "every person in the batch, with epsilon = 2" in err
+    assert re.search(r"differ by at most 0\.\d{4} with 95% confidence", err)
+    _, _, err = run(capsys, "predict", model, data, "--batch")
+    assert "nobody in the batch" in err
+
+
+def test_evaluate_shows_the_gap_of_the_models_own_notion(folder, capsys):
+    result = run_json(capsys, "evaluate", folder / "odds.dpfair", folder / "loans.csv")
+    assert result["notion"] == "equalized_odds"
+    frame = pl.read_csv(folder / "loans.csv")
+    _, out, _ = run(capsys, "predict", folder / "odds.dpfair", folder / "loans.csv")
+    accepted = (pl.read_csv(out.encode())["decision"] == "yes").to_numpy()
+    gaps = []
+    for label in ("yes", "no"):
+        cells = [
+            ((frame["sex"] == sex) & (frame["repaid"] == label)).to_numpy() for sex in ("f", "m")
+        ]
+        gaps.append(abs(accepted[cells[0]].mean() - accepted[cells[1]].mean()))
+    assert result["notion_gap"] == pytest.approx(max(gaps))
+    _, out, _ = run(capsys, "evaluate", folder / "odds.dpfair", folder / "loans.csv")
+    assert f"Gap in equalized odds: {max(gaps):.4f}" in out
+    assert "notion_gap" not in run_json(
+        capsys, "evaluate", folder / "m.dpfair", folder / "loans.csv"
+    )
 
 
 def test_a_seed_makes_the_result_repeatable_and_not_private(folder, capsys):
@@ -105,7 +206,17 @@ def test_account_shows_every_accountant(capsys):
 def test_dry_run_reads_no_record(folder, capsys):
     result = run_json(capsys, "fit", "no-such-file.csv", *fit_options(folder)[1:], "--dry-run")
     assert result["spent"] <= 2
-    assert len(result["ledger"]) == 2
+    assert [entry["scope"] for entry in result["ledger"]] == ["train", "train", "release"]
+    options = "--mode reuse --check-share .2 --notion equalized_odds --tolerance .02 --costs 1,5"
+    code, out, _ = run(
+        capsys, "fit", "adult", "--epsilon", "3", "--dry-run", "--sensitive", "sex,race",
+        *options.split(),
+    )  # fmt: skip
+    assert code == 0
+    for words in ("reuse", "equalized odds within 0.02", "10 groups", "costs 1 and 5"):
+        assert words in out
+    for scope in ("fit", "check"):
+        assert f"  {scope} " in out
     code, out, _ = run(capsys, "fit", "adult", "--epsilon", "3", "--dry-run")
     assert code == 0
     assert "nothing was read" in out
@@ -183,6 +294,42 @@ BAD = {
     "no seeds": (["reproduce", "--seeds", "0"], "seeds"),
     "out is a file": (["reproduce", "--out", "{loans}"], "not a folder"),
     "demo data": (["demo", "--dataset", "iris"], "adult, credit"),
+    "unknown notion": (["fit", "{loans}", "--notion", "fair"], "notion"),
+    "tolerance of two": (["fit", "{loans}", "--tolerance", "2"], "tolerance in [0, 1]"),
+    "target of 1.5": (["fit", "{loans}", "--target", "1.5"], "in [0, 1]"),
+    "target of words": (["fit", "{loans}", "--target", "upper"], "target must be a number"),
+    "unknown rule": (["fit", "{loans}", "--rule", "best"], "rule"),
+    "unknown mode": (["fit", "{loans}", "--mode", "fast"], "mode"),
+    "reuse with basic composition": (
+        ["fit", "{loans}", "--mode", "reuse", "--composition", "basic"],
+        "algorithm2",
+    ),
+    "check of a certified fit": (["fit", "{loans}", "--check-share", ".2"], "mode='reuse'"),
+    "numeric groups": (["fit", "{loans}", "--sensitive", "age"], "no categorical column 'age'"),
+    "one numeric of two": (["fit", "{loans}", "--sensitive", "sex,age"], "'age'"),
+    "the same column twice": (["fit", "{loans}", "--sensitive", "sex,sex"], "different columns"),
+    "target above capacity": (
+        ["fit", "{loans}", "--target", ".5", "--capacity", ".2"],
+        "exceeds the capacity",
+    ),
+    "one cost": (["fit", "{loans}", "--costs", "1"], "two numbers"),
+    "costs of text": (["fit", "{loans}", "--costs", "a,b"], "--costs"),
+    "negative costs": (["fit", "{loans}", "--costs=-1,2"], "cost"),
+    "paper with odds": (
+        ["fit", "{loans}", "--rule", "algorithm2", "--notion", "equalized_odds"],
+        "one acceptance rate",
+    ),
+    "batch of odds": (["predict", "{odds}", "{loans}", "--batch"], "not rates by label"),
+    "batch epsilon": (
+        ["predict", "{model}", "{loans}", "--batch", "--batch-epsilon", "0"],
+        "epsilon > 0",
+    ),
+    "batch epsilon alone": (["predict", "{model}", "{loans}", "--batch-epsilon", "1"], "--batch"),
+    "frontier of the paper": (["frontier", "{paper}"], "rule='optimal'"),
+    "frontier of nothing": (["frontier", "none.dpfair"], "no model file"),
+    "frontier notion": (["frontier", "{model}", "--notion", "fair"], "notion"),
+    "frontier tolerance": (["frontier", "{model}", "--tolerances", "2"], "tolerance in [0, 1]"),
+    "frontier text": (["frontier", "{model}", "--tolerances", "0,x"], "--tolerances"),
     "not a table": (["fit", "{binary}"], "not a readable table"),
 }
 
@@ -193,6 +340,7 @@ def bad_files(folder, tmp_path_factory):
     frame = pl.read_csv(folder / "loans.csv")
     base = Schema.from_dict(LOANS).to_dict()
     files = {"loans": folder / "loans.csv", "model": folder / "m.dpfair"}
+    files |= {name: folder / f"{name}.dpfair" for name in ("odds", "paper")}
     texts = {
         "broken": "label = [",
         "three": json.dumps(base | {"label": {"name": "repaid", "values": ["a", "b", "c"]}}),
@@ -241,6 +389,13 @@ def test_demo_writes_its_files(capsys, tmp_path):
     assert (out / "report.html").exists()
     assert result["evaluation"]["accuracy"] > 0.79
     assert result["certificate"]["certified"]
+    code, text, _ = run(capsys, "demo", "--dataset", "credit", "--out", out, "--seed", "2")
+    assert code == 0
+    assert f"accuracy        {result['evaluation']['accuracy']:.4f}" in text
+    assert f"gap             {result['evaluation']['gap']:.4f}" in text
+    assert f"would show {result['evaluation']['floor']:.4f}" in text
+    assert f"certified gap   {round_up(result['certificate']['gap_bound'])}" in text
+    assert f"cert. accuracy  {round_down(result['certificate']['accuracy_bound'])}" in text
 
 
 def test_fit_on_a_word_can_choose_other_groups(capsys):

@@ -129,4 +129,81 @@ def test_impossible_rates_are_refused(rates):
 
 def test_formulas_for_two_cells_refuse_other_rules():
     with pytest.raises(InputError, match="2 cells"):
-        group_acceptance(Rule([[0.0, 0.5, 1.0]] * 2), [0.1, 0.2])
+        group_acceptance(Rule([[0.0, 0.5, 1.0]] * 2, [[0.3, 0.6]] * 2), [0.1, 0.2])
+
+
+def test_steps_of_the_score():
+    """A score that reaches i cuts has the i-th level; groups may have fewer steps."""
+    rule = Rule(
+        [[0.0, 0.25, 1.0], [0.5, 0.75, 0.75], [1.0, 1.0, 1.0]],
+        cuts=[[0.2, 0.6], [0.4, np.inf], [-np.inf, np.inf]],
+    )
+    scores = [-np.inf, 0.0, 0.2, 0.4, 0.6, 1.0, np.inf]
+    expected = [
+        [0, 0, 0.25, 0.25, 1, 1, 1],
+        [0.5, 0.5, 0.5, 0.75, 0.75, 0.75, 0.75],
+        [1, 1, 1, 1, 1, 1, 1],
+    ]
+    for group, row in enumerate(expected):
+        assert rule.probabilities([group] * 7, scores).tolist() == row
+
+
+def test_a_cut_at_minus_infinity_is_reached_by_everybody():
+    rule = Rule([[0.0, 1.0], [0.0, 1.0]], cuts=[[-np.inf], [np.inf]])
+    scores = [-1e300, 0.0, 1e300]
+    assert rule.probabilities([0] * 3, scores).tolist() == [1, 1, 1]
+    assert rule.probabilities([1] * 3, scores).tolist() == [0, 0, 0]
+
+
+def test_one_cut_at_one_half_is_the_default():
+    assert Rule([[0.1, 0.9]]).cuts.tolist() == [[0.5]]
+    assert Rule([[0.1, 0.9]]).probabilities([0, 0], [0.4999, 0.5]).tolist() == [0.1, 0.9]
+
+
+def test_rules_are_equal_if_cuts_and_levels_are():
+    levels = [[0, 1], [0, 1]]
+    rule = Rule(levels, cuts=[[0.4], [np.inf]])
+    assert rule == Rule(levels, cuts=[[0.4], [np.inf]])
+    assert rule != Rule(levels, cuts=[[0.5], [np.inf]])
+    assert rule != Rule([[0, 1], [0, 0.5]], cuts=[[0.4], [np.inf]])
+    assert rule != "a rule"
+    with pytest.raises(ValueError, match="read-only"):
+        rule.cuts[0, 0] = 1
+
+
+@pytest.mark.parametrize(
+    "cuts",
+    [[[0.5]], [[0.5, 0.4]] * 2, [[np.nan, 0.5]] * 2, [0.3, 0.4], [[0.1, 0.2, 0.3]] * 2, None],
+)
+def test_impossible_cuts_are_refused(cuts):
+    with pytest.raises(InputError, match=r"cuts"):
+        Rule([[0, 0.5, 1]] * 2, cuts=cuts)
+
+
+@pytest.mark.parametrize(
+    ("target", "goal"),
+    [
+        ("midpoint", 0.4),
+        ("lower", 0.2),
+        ("upper", 0.6),
+        ("majority", 0.3),
+        (0.0, 0),
+        (1.0, 1),
+        (0.5, 0.5),
+    ],
+)
+def test_every_target_is_reached_by_all_groups(target, goal):
+    rates = [0.6, 0.2, 0.3]
+    rule = parity_rule(rates, target, sizes=[10, 20, 30])
+    assert group_acceptance(rule, rates) == pytest.approx([goal] * 3)
+
+
+def test_the_first_group_is_the_majority_without_sizes():
+    rates = [0.6, 0.2]
+    assert group_acceptance(parity_rule(rates, "majority"), rates) == pytest.approx([0.6, 0.6])
+
+
+@pytest.mark.parametrize("target", ["middle", -0.1, 1.1, float("nan")])
+def test_unknown_targets_are_refused(target):
+    with pytest.raises(InputError, match="Expected target"):
+        parity_rule([0.5, 0.2], target)

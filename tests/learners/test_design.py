@@ -14,13 +14,18 @@ from dpfair.learners import design as module
 from dpfair.learners.design import Design
 
 
+def values_of(cells: int) -> np.ndarray:
+    """A value of its own for every cell."""
+    return 0.37 + 0.01 * np.arange(cells)
+
+
 def random_design(rows: int, dense: int, columns: int, cells: int, seed: int = 0) -> Design:
     """Any codes, including ``cells``: no cell."""
     rng = np.random.default_rng(seed)
     block = max(1, cells // max(1, columns))
     codes = rng.integers(0, block, (rows, columns)) + block * np.arange(columns)
     codes = np.where(rng.random((rows, columns)) < 0.2, cells, codes)
-    return Design.build(rng.normal(size=(rows, dense)) * 3, codes, cells, cell_value=0.37)
+    return Design.build(rng.normal(size=(rows, dense)) * 3, codes, cells, values_of(cells))
 
 
 SHAPES = [(50, 4, 3, 12), (50, 0, 3, 12), (50, 4, 0, 0), (1, 1, 1, 1), (0, 2, 2, 6)]
@@ -41,7 +46,7 @@ def test_weighted_sum_equals_the_written_out_product(shape):
     rows = random_design(*shape)
     weights = np.random.default_rng(1).normal(size=len(rows)).astype(np.float32)
     exact = np.float64(weights) @ rows.matrix().astype(np.float64)
-    # cell_value is applied in float64, the matrix holds it in float32
+    # cell values are applied in float64, the matrix holds them in float32
     np.testing.assert_allclose(rows.weighted_sum(weights), exact, rtol=2e-7, atol=1e-6)
 
 
@@ -84,7 +89,8 @@ def test_no_large_array_is_made():
 @pytest.mark.parametrize("shape", SHAPES + BIG_SHAPES)
 def test_norms_are_never_below_the_true_ones(shape):
     rows = random_design(*shape)
-    onehot = (rows.matrix()[:, rows.dense.shape[1] :] != 0).sum(axis=1) * np.float64(0.37) ** 2
+    active = rows.matrix()[:, rows.dense.shape[1] :] != 0
+    onehot = active @ values_of(rows.cells) ** 2
     true = np.sqrt(np.square(rows.dense, dtype=np.float64).sum(axis=1) + onehot)
     assert (rows.norms >= true).all()
     assert (rows.norms <= true * (1 + 1e-6) + 1e-30).all()
@@ -139,3 +145,22 @@ def test_take_gives_the_chosen_rows(rows):
     np.testing.assert_array_equal(part.norms, whole.norms[rows])
     theta = np.arange(whole.width, dtype=np.float32)
     np.testing.assert_allclose(part.scores(theta), whole.scores(theta)[rows], rtol=1e-6)
+
+
+def test_one_value_is_the_value_of_every_cell():
+    codes = np.array([[0, 1], [2, 3]])
+    one = Design.build(np.empty((2, 0)), codes, 3, 0.5)
+    assert one.matrix().tolist() == [[0.5, 0.5, 0], [0, 0, 0.5]]
+    assert one.cell_values.tolist() == [0.5] * 3
+
+
+def test_a_cell_counts_with_its_own_value():
+    rows = Design.build(np.empty((2, 0)), np.array([[0, 2], [1, 3]]), 3, [3.0, 1.0, 4.0])
+    assert rows.norms == pytest.approx([5, 1], rel=1e-6)
+    assert rows.scores(np.array([1, 10, 100], dtype=np.float32)).tolist() == [403, 10]
+    assert rows.weighted_sum(np.array([1, 2], dtype=np.float32)).tolist() == [3, 2, 4]
+
+
+def test_values_must_fit_the_cells():
+    with pytest.raises(ValueError, match="broadcast"):
+        Design.build(np.empty((1, 0)), np.array([[0]]), 3, [1.0, 2.0])

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from dpfair import FairPostProcessor, PrivateFairClassifier, Schema
-from dpfair.certificate import round_up
+from dpfair.certificate import round_down, round_up
 from dpfair.errors import InputError
 from dpfair.report import render_report, write_report
 from dpfair.report.account import scope_costs
@@ -89,7 +89,7 @@ def model():
 
 @pytest.fixture(scope="module")
 def seeded():
-    return fitted(random_state=7, public_sizes=True, composition="basic")
+    return fitted(random_state=7, rule="algorithm2", public_sizes=True, composition="basic")
 
 
 def postprocessor(**options):
@@ -99,9 +99,18 @@ def postprocessor(**options):
         return FairPostProcessor(lambda X: X.sum(axis=1) > 2, sensitive=0, **options).fit(X)
 
 
-@pytest.fixture(
-    scope="module", params=["private", "seeded", "three", "exact", "noisy", "one", "person"]
-)
+KINDS = {
+    "three": {"groups": ("a", "b", "c")},
+    "flips": {"rule": "algorithm2"},
+    "reuse": {"mode": "reuse"},
+    "check": {"mode": "reuse", "check_share": 0.3},
+    "odds": {"notion": "equalized_odds", "tolerance": 0.02},
+    "ratio": {"notion": "parity_ratio", "tolerance": 0.2, "capacity": 0.4, "costs": (1, 2)},
+}
+OTHERS = ["private", "seeded", "exact", "noisy", "one", "person"]
+
+
+@pytest.fixture(scope="module", params=[*OTHERS, *KINDS])
 def any_model(request, model, seeded):
     if request.param == "one":
         with warnings.catch_warnings():
@@ -114,8 +123,9 @@ def any_model(request, model, seeded):
         return PrivateFairClassifier(
             2, schema=schema(), sensitive="group", unit="person", rows_per_unit=2
         ).fit(X, y)
-    made = {"private": lambda: model, "seeded": lambda: seeded}
-    made |= {"three": lambda: fitted(("a", "b", "c")), "exact": postprocessor}
+    if request.param in KINDS:
+        return fitted(**KINDS[request.param])
+    made = {"private": lambda: model, "seeded": lambda: seeded, "exact": postprocessor}
     made["noisy"] = lambda: postprocessor(epsilon=1, held_out=True)
     return made[request.param]()
 
@@ -128,7 +138,9 @@ def test_every_page_is_well_formed_self_contained_and_repeatable(any_model, eval
     assert not {"src", "href", "srcset", "data"} & {name for name, _ in page.attributes}
     assert not any(name.startswith("on") for name, _ in page.attributes)
     assert not re.search(r"https?://|url\(|@import|@font-face", text)
-    assert page.tags.count("h2") == 8
+    labelled = any_model.release_.labelled and len(any_model.release_.groups) > 1
+    numbers = [int(n) for n in re.findall(r"<h2><span>(\d)</span>", text)]
+    assert numbers == list(range(1, 10 if labelled else 9))
     assert render_report(any_model, evaluation) == text
 
 
@@ -157,19 +169,79 @@ def test_names_are_escaped_everywhere():
 def test_the_numbers_are_on_the_page(model):
     page = Page(render_report(model))
     fairness = model.certificate_.fairness
-    for value in (fairness.gap_bound, *fairness.bounds.values()):
-        assert round_up(value) in page.text
+    assert round_up(fairness.gap_bound) in page.text
+    assert round_down(fairness.accuracy_bound) in page.text
     for sentence in model.certificate_.sentences():
         assert sentence in page.text
-    for before, after in zip(fairness.rates_before, fairness.rates_after, strict=True):
-        assert f"{before:.1%} → {after:.1%}" in page.text
-    for row in model.release_.counts:
-        assert all(f"{count:,}" in page.text for count in row)
+    before = fairness.rates_before or [None] * 2
+    for first, after in zip(before, fairness.rates_after, strict=True):
+        assert (f"{after:.1%}" if first is None else f"{first:.1%} → {after:.1%}") in page.text
+    for count in model.release_.counts.ravel().tolist():
+        assert f"{count:,}" in page.text
     assert re.search(r"200 x Gaussian, noise multiplier [\d.]+, all records of the", page.text)
     assert "discrete Laplace, ε = 3 per table" in page.text
+    assert "plan the rates of the groups" in page.text
+    for point in model.frontier():
+        if point.gap < point.tolerance - 1e-6:
+            break  # from here on, tolerances change nothing
+        assert f"{point.accuracy:.4f}{point.gap:.4f}" in page.text
+        assert round_up(point.gap_bound) in page.text
+        assert round_down(point.accuracy_bound) in page.text
+
+
+def test_the_papers_numbers_are_on_the_page():
+    model = fitted(rule="algorithm2")
+    page, fairness = Page(render_report(model)), model.certificate_.fairness
+    for value in fairness.bounds.values():
+        assert round_up(value) in page.text
+    for before, after in zip(fairness.rates_before, fairness.rates_after, strict=True):
+        assert f"{before:.1%} → {after:.1%}" in page.text
     low, high = sorted(model.rule_.accept.tolist(), key=lambda row: row[1])
     assert f"{low[1]:.1%} stay accepted" in page.text
     assert f"{high[0]:.1%} are accepted" in page.text
+    assert "What else the counts offer" not in page.text
+
+
+def test_reuse_says_what_it_cannot_promise_and_a_check_what_it_can():
+    model = fitted(mode="reuse", random_state=1)
+    text = render_report(model)
+    assert "<strong>NOT CERTIFIED</strong>" in text
+    assert "the counted records also trained the scorer" in text
+    assert "Certified gap" not in text
+    assert "Gap at most" not in text
+    assert f"≈ {model.certificate_.fairness.gap_estimate:.4f}" in text
+    checked = fitted(mode="reuse", check_share=0.3)
+    text = Page(render_report(checked)).text
+    assert "NOT CERTIFIED" not in text
+    assert f"≤ {round_up(checked.certificate_.fairness.gap_bound)}" in text
+    assert "count the decisions of the rule" in text
+    for count in checked.check_release_.counts.ravel().tolist():
+        assert f"{count:,}" in text
+
+
+def test_odds_show_both_rates_and_a_ratio_shows_a_ratio():
+    odds = fitted(notion="equalized_odds", tolerance=0.02)
+    text = Page(render_report(odds)).text
+    for name, values in odds.certificate_.fairness.values.items():
+        assert f"{name[0].upper()}{name[1:]} of each group" in text
+        assert all(f"{value:.1%}" in text for value in values)
+    assert "equalized odds; a gap of 0.02 is allowed" in text
+    ratio = fitted(notion="parity_ratio", tolerance=0.2, capacity=0.4)
+    text = Page(render_report(ratio)).text
+    assert f"≥ {round_down(1 - ratio.certificate_.fairness.gap_bound)}" in text
+    assert "the smallest rate must be 0.8 of the largest" in text
+    assert "at most 40.0% of all records" in text
+
+
+def test_many_groups_show_their_worst_pairs_first():
+    names = tuple(f"a rather long name of group {i}" for i in range(8))
+    model = fitted(names, smallest_group=0)
+    text = render_report(model)
+    pairs = sorted(model.certificate_.fairness.pairs, key=lambda pair: -pair[2])
+    shown = re.findall(r'<td>(0\.\d{4})</td><td class="plot">', text)
+    assert shown == [round_up(bound) for _, _, bound in pairs[:15]]
+    assert "13 more pairs" in text
+    assert Page(render_report(fitted(("a", "b", "c")))).text.count(" more pairs") == 0
 
 
 def test_every_bound_on_the_gap_is_shown_and_no_other(seeded):

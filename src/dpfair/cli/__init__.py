@@ -12,9 +12,11 @@ from typing import TextIO
 import typer
 
 from dpfair.cli.account import account
+from dpfair.cli.benchmark import benchmark
 from dpfair.cli.demo import demo
 from dpfair.cli.evaluate import evaluate
 from dpfair.cli.fit import fit
+from dpfair.cli.frontier import frontier
 from dpfair.cli.predict import predict
 from dpfair.cli.report import report
 from dpfair.cli.reproduce import reproduce
@@ -29,7 +31,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (demo, fit, predict, evaluate, account, report, reproduce):
+for command in (demo, fit, predict, evaluate, frontier, account, report, reproduce, benchmark):
     app.command()(command)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -33,7 +34,7 @@ def demo(
     validate.in_open_interval(0, 1, delta=delta)
     check_writable(out / "model.dpfair" if out.exists() else None)
 
-    from dpfair.certificate import round_up
+    from dpfair.certificate import round_down, round_up
     from dpfair.datasets import load_adult, load_credit
     from dpfair.evaluation import evaluate
     from dpfair.model_file import save_model
@@ -66,10 +67,17 @@ def demo(
         f"would show {measured['floor']:.4f}"
     )
     confidence = f"{100 * fairness.confidence:.10g}%"
-    print(f"  certified gap   {round_up(fairness.gap_bound or 1)}   with {confidence} confidence")
+    worst = _certified(fairness.gap_bound, round_up)
+    print(f"  certified gap   {worst}   with {confidence} confidence")
+    sure = _certified(fairness.accuracy_bound, round_down)
+    print(f"  cert. accuracy  {sure}   with {confidence} confidence")
     print(f"  (epsilon, delta) = ({epsilon:g}, {delta:g}), for every feature of every record")
     print()
     print("\n".join(account_lines(model)))
     if not model.certificate_.privacy.private:
         print("\nNOT PRIVATE: the noise came from a seed.")
     print(f"\nModel:  {model_path}\nReport: {report_path}   (open it in a browser)")
+
+
+def _certified(bound: float | None, printed: Callable[[float], str]) -> str:
+    return "none  " if bound is None else printed(bound)

@@ -11,6 +11,7 @@ from dpfair.errors import SchemaError
 def evaluate(model: ModelFile, data: Data, as_json: AsJson = False) -> None:
     """Accuracy, gap and group rates on DATA. Internal numbers: they read records unpaid."""
     from dpfair.evaluation import evaluate as measure
+    from dpfair.fairness.notions import NOTIONS
     from dpfair.model_file import load_model
 
     fitted = load_model(model)
@@ -30,5 +31,7 @@ def evaluate(model: ModelFile, data: Data, as_json: AsJson = False) -> None:
         f"   (a perfectly fair rule would show {result['floor']:.4f})" if "floor" in result else ""
     )
     print(f"Gap       {result['gap']:.4f}{floor}")
+    if "notion_gap" in result:
+        print(f"Gap in {NOTIONS[result['notion']].title}: {result['notion_gap']:.4f}")
     for group, rate in result["group_rates"].items():
         print(f"  accepted in {group}: {rate:.4f}")

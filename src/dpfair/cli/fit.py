@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dpfair import validate
-from dpfair.cli.options import AsJson, Data, Delta, Seed
+from dpfair.cli.options import AsJson, Data, Delta, Seed, numbers
 from dpfair.cli.output import (
     account_lines,
     check_writable,
@@ -33,13 +34,38 @@ def fit(
     epsilon: Annotated[float, typer.Option(help="The privacy budget.")],
     delta: Delta = 1e-5,
     label: Annotated[str | None, typer.Option(help="The column to predict.")] = None,
-    sensitive: Annotated[str | None, typer.Option(help="The column with the groups.")] = None,
+    sensitive: Annotated[
+        str | None, typer.Option(help="The column with the groups; a,b for all combinations.")
+    ] = None,
     schema: Annotated[Path | None, typer.Option(help="A TOML or JSON schema file.")] = None,
     infer_schema: Annotated[
         bool, typer.Option("--infer-schema", help="Read the schema off the data: NOT private.")
     ] = False,
     unit: Annotated[str | None, typer.Option(help="The column that identifies a person.")] = None,
     rows_per_unit: Annotated[int, typer.Option(help="Records used per person at most.")] = 1,
+    rule: Annotated[str, typer.Option(help="optimal or algorithm2 (the paper's).")] = "optimal",
+    mode: Annotated[
+        str, typer.Option(help="certified, or reuse: more accurate, but not certified.")
+    ] = "certified",
+    check_share: Annotated[
+        float, typer.Option(help="Share of records that certify a rule found with --mode reuse.")
+    ] = 0.0,
+    notion: Annotated[
+        str,
+        typer.Option(
+            help="demographic_parity, equal_opportunity, equalized_odds, accuracy_parity "
+            "or parity_ratio."
+        ),
+    ] = "demographic_parity",
+    tolerance: Annotated[float, typer.Option(help="The largest gap that is allowed.")] = 0.0,
+    target: Annotated[
+        str | None,
+        typer.Option(help="Share to accept; for algorithm2 also midpoint, lower, upper, majority."),
+    ] = None,
+    capacity: Annotated[float | None, typer.Option(help="Share to accept at most.")] = None,
+    costs: Annotated[
+        str, typer.Option(help="Cost of a wrong acceptance and of a wrong rejection, as A,B.")
+    ] = "1,1",
     relation: Annotated[str, typer.Option(help="add_remove or replace_one.")] = "add_remove",
     composition: Annotated[str, typer.Option(help="tight or basic (the paper's sum).")] = "tight",
     seed: Seed = None,
@@ -72,6 +98,14 @@ def fit(
         epsilon,
         delta,
         schema=declared,
+        rule=rule,
+        mode=mode,
+        check_share=check_share,
+        notion=notion,
+        tolerance=tolerance,
+        target=_target(target),
+        capacity=capacity,
+        costs=_costs(costs),
         relation=relation,
         composition=composition,
         unit=unit,
@@ -97,24 +131,48 @@ def fit(
             print(f"{what}: {path}")
 
 
+def _target(text: str | None) -> float | str | None:
+    try:
+        return None if text is None else float(text)
+    except ValueError:
+        return text
+
+
+def _costs(text: str) -> tuple[float, float]:
+    found = numbers(text, "--costs")
+    if len(found) != 2:
+        raise InputError(f"Expected --costs to be two numbers such as 1,5, got {text!r}.")
+    return found[0], found[1]
+
+
 def _inferred(
     frame: pl.DataFrame, label: str | None, sensitive: str | None, unit: str | None
 ) -> Schema:
     from dpfair.inference import infer_outcome, infer_schema
     from dpfair.tabular import MOST_GROUPS
 
-    for name, option in ((label, "--label"), (sensitive, "--sensitive")):
-        if name is None:
+    for given, option in ((label, "--label"), (sensitive, "--sensitive")):
+        if given is None:
             raise InputError(f"Without a schema, {option} must name a column.")
+    assert label is not None
+    assert sensitive is not None
+    columns = _group_columns(sensitive, frame.columns)
+    for name in (label, *columns):
         if name not in frame.columns:
             listed = ", ".join(frame.columns[:20])
             raise SchemaError(f"The table has no column {name!r}; it has {listed}.")
-    assert label is not None
-    assert sensitive is not None
     outcome = infer_outcome(label, frame[label], what="label", most=2)
-    groups = infer_outcome(sensitive, frame[sensitive], what="sensitive column", most=MOST_GROUPS)
     leave_out = frozenset() if unit is None else frozenset([unit])
+    if len(columns) > 1:
+        return infer_schema(frame, outcome, None, leave_out=leave_out).with_sensitive(columns)
+    [name] = columns
+    groups = infer_outcome(name, frame[name], what="sensitive column", most=MOST_GROUPS)
     return infer_schema(frame, outcome, groups, leave_out=leave_out)
+
+
+def _group_columns(text: str, known: Sequence[str]) -> list[str]:
+    """One column, or several with commas between them."""
+    return [text] if text in known else [name.strip() for name in text.split(",")]
 
 
 def _propose(schema: Schema, frame: pl.DataFrame, *, as_json: bool) -> None:
@@ -122,7 +180,7 @@ def _propose(schema: Schema, frame: pl.DataFrame, *, as_json: bool) -> None:
     if not as_json:
         print(schema.to_toml())
     known = {c.name for c in schema.columns} | {schema.label.name}
-    known |= {schema.sensitive.name} if schema.sensitive else set()
+    known |= set(schema.sensitive.column_names) if schema.sensitive else set()
     left = [c for c in frame.columns if c not in known]
     if left:
         say(f"dpfair: left out (constant, or like an identifier): {', '.join(left)}.")
@@ -140,7 +198,10 @@ def _with_columns(schema: Schema, label: str | None, sensitive: str | None) -> S
             f"The schema declares the label in {schema.label.name!r}, not in {label!r}."
         )
     if sensitive is not None:
-        schema = schema.with_sensitive(sensitive)
+        known = [column.name for column in schema.columns]
+        known += schema.sensitive.column_names if schema.sensitive else ()
+        columns = _group_columns(sensitive, known)
+        schema = schema.with_sensitive(columns if len(columns) > 1 else columns[0])
     if schema.sensitive is None:
         raise SchemaError("The schema declares no sensitive column; name one with --sensitive.")
     return schema
@@ -168,6 +229,11 @@ def _show_plan(model: PrivateFairClassifier, schema: Schema, *, as_json: bool) -
         print_json(
             {
                 "dry_run": True,
+                "rule": model.rule,
+                "mode": model.mode,
+                "notion": model.notion,
+                "tolerance": model.tolerance,
+                "groups": list(schema.groups),
                 "epsilon": ledger.epsilon,
                 "delta": ledger.delta,
                 "spent": ledger.spent,
@@ -175,10 +241,27 @@ def _show_plan(model: PrivateFairClassifier, schema: Schema, *, as_json: bool) -
             }
         )
         return
+    print(_plan_words(model, schema))
     print("A fit would charge:")
     for entry in ledger.entries:
-        print(f"  {entry.scope:<8} {entry.purpose:<32} epsilon {entry.epsilon:.4f}")
+        scope = entry.scope or "all"
+        print(f"  {scope:<8} {entry.purpose:<32} epsilon {entry.epsilon:.4f}")
     print(f"  in all (epsilon, delta) = ({ledger.spent:.4f}, {ledger.delta:g}); nothing was read.")
+
+
+def _plan_words(model: PrivateFairClassifier, schema: Schema) -> str:
+    from dpfair.fairness.notions import notion_of
+
+    notion = notion_of(model.notion)
+    rule = "Algorithm 2" if model.rule == "algorithm2" else f"Score thresholds, {model.mode}"
+    said = [rule, f"{notion.title} within {model.tolerance:g} between {len(schema.groups)} groups"]
+    said += [f"target {model.target}"] if model.target is not None else []
+    said += [f"capacity {model.capacity:g}"] if model.capacity is not None else []
+    if tuple(model.costs) != (1, 1):
+        said.append(f"costs {model.costs[0]:g} and {model.costs[1]:g}")
+    if model.check_share:
+        said.append(f"checked on {model.check_share:.4g} of the records")
+    return f"{'; '.join(said)}."
 
 
 def _write(model: PrivateFairClassifier, out: Path | None, report: Path | None) -> None:

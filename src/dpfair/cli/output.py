@@ -59,12 +59,17 @@ def fit_summary(model: PrivateFairClassifier) -> dict[str, Any]:
         "private": privacy.private,
         "method": model.certificate_.method,
         "certificate": {
-            "notion": "demographic parity",
+            "notion": fairness.notion,
+            "tolerance": fairness.tolerance,
             "gap_bound": fairness.gap_bound,
+            "gap_estimate": fairness.gap_estimate,
+            "accuracy_bound": fairness.accuracy_bound,
+            "accuracy_estimate": fairness.accuracy_estimate,
             "confidence": fairness.confidence,
             "certified": fairness.certified,
             "bounds": dict(fairness.bounds),
             "groups": list(fairness.groups),
+            "reason": fairness.reason,
             "assumed_public": list(privacy.assumed_public),
         },
         "ledger": [entry.to_json() for entry in model.ledger_.entries],
@@ -76,10 +81,12 @@ def account_lines(model: PrivateFairClassifier) -> list[str]:
     lines = ["Privacy account"]
     for entry in model.ledger_.entries:
         lines.append(
-            f"  {entry.scope:<8} {entry.purpose:<38} epsilon {entry.epsilon:8.4f}"
+            f"  {entry.scope or 'all':<8} {entry.purpose:<38} epsilon {entry.epsilon:8.4f}"
             f"   delta {entry.delta:g}"
         )
-    how = "worst scope" if model.ledger_.composition == "tight" else "sum"
+    scopes = {entry.scope for entry in model.ledger_.entries}
+    how = "worst scope" if len(scopes) > 1 else "together"
+    how = how if model.ledger_.composition == "tight" else "sum"
     lines.append(
         f"  {'total':<8} {how:<38} epsilon {model.ledger_.spent:8.4f}"
         f"   of {model.ledger_.epsilon:g}"

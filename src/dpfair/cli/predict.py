@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dpfair.cli.options import AsJson, Data, ModelFile
 from dpfair.cli.output import check_writable, print_json, say
 from dpfair.cli.tables import needed_columns, read_data
+from dpfair.errors import InputError
+
+if TYPE_CHECKING:
+    from dpfair.batch import BatchDecisions
 
 
 def predict(
     model: ModelFile,
     data: Data,
     out: Annotated[Path | None, typer.Option(help="Write a CSV file instead.")] = None,
+    batch: Annotated[
+        bool, typer.Option("--batch", help="Decide all records together: equal rates among them.")
+    ] = False,
+    batch_epsilon: Annotated[
+        float | None, typer.Option(help="Protect the people of the batch with this epsilon.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Decide every record of DATA: its decision and the probability of acceptance."""
@@ -24,19 +34,42 @@ def predict(
     from dpfair.model_file import load_model
 
     check_writable(out)
+    if batch_epsilon is not None and not batch:
+        raise InputError("--batch-epsilon belongs to --batch.")
     fitted = load_model(model)
     unit = None if fitted.unit is None else str(fitted.unit)
     table = needed_columns(read_data(data), fitted.schema_, unit)
-    decisions = pl.DataFrame(
-        {
-            "decision": fitted.predict(table),
-            "acceptance_probability": fitted.predict_proba(table)[:, 1],
+    about: dict[str, Any] = {}
+    if batch:
+        decided = fitted.decide_batch(table, epsilon=batch_epsilon)
+        decisions = pl.DataFrame({"decision": decided.decisions})
+        about = {
+            "gap_bound": decided.gap_bound,
+            "confidence": decided.confidence,
+            "protects": decided.protects,
         }
-    )
+        say(f"dpfair: this batch protects {decided.protects}.")
+        say(f"dpfair: acceptance rates in this batch differ by {_most(decided)}.")
+    else:
+        decisions = pl.DataFrame(
+            {
+                "decision": fitted.predict(table),
+                "acceptance_probability": fitted.predict_proba(table)[:, 1],
+            }
+        )
     if out is not None:
         decisions.write_csv(out)
         say(f"dpfair: {decisions.height} decisions written to {out}.")
     if as_json:
-        print_json({"n": decisions.height, **decisions.to_dict(as_series=False)})
+        print_json({"n": decisions.height, **about, **decisions.to_dict(as_series=False)})
     elif out is None:
         print(decisions.write_csv(), end="")
+
+
+def _most(decided: BatchDecisions) -> str:
+    from dpfair.certificate import round_up
+
+    bound = f"at most {round_up(decided.gap_bound)}"
+    if decided.confidence == 1:
+        return bound
+    return f"{bound} with {100 * decided.confidence:.10g}% confidence"

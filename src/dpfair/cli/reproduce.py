@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +9,8 @@ import typer
 
 from dpfair import validate
 from dpfair.cli.options import AsJson
-from dpfair.cli.output import interactive, print_json, say
+from dpfair.cli.output import print_json, say
+from dpfair.cli.progress import progress_bar
 from dpfair.cli.tables import SHIPPED
 from dpfair.errors import InputError
 
@@ -57,7 +55,7 @@ def reproduce(
         raise InputError(f"{out} is not a folder.")
     tables = select_tables(table, dataset)
     runs = plan_runs(tables, data, range(seeds), variant)
-    with _progress(len(runs)) as progress:
+    with progress_bar("runs", len(runs)) as progress:
         results = run_all(runs, out, jobs=jobs, progress=progress)
     summary = summarise(tables, results, data, range(seeds), variant)
     title = f"The paper's tables, {data} data, {seeds} seeds"
@@ -67,17 +65,3 @@ def reproduce(
         return
     print(markdown(summary))
     say(f"dpfair: {len(runs)} runs; written: {', '.join(str(p) for p in paths)}.")
-
-
-@contextmanager
-def _progress(total: int) -> Iterator[Callable[[int], None] | None]:
-    if not interactive():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import MofNCompleteColumn, Progress
-
-    columns = (*Progress.get_default_columns(), MofNCompleteColumn())
-    with Progress(*columns, console=Console(file=sys.stderr), transient=True) as bar:
-        task = bar.add_task("runs", total=total)
-        yield lambda done: bar.advance(task, done)

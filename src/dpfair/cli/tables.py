@@ -41,7 +41,8 @@ def shipped_schema(data: str) -> Schema | None:
 def needed_columns(frame: pl.DataFrame, schema: Schema, unit: str | None = None) -> pl.DataFrame:
     """What a model reads of a table, in the order of the schema."""
     names = [c.name for c in schema.columns]
-    names += [schema.sensitive.name] if schema.sensitive else []
+    groups = schema.sensitive.column_names if schema.sensitive else ()
+    names += [name for name in groups if name not in names]
     names += [unit] if unit is not None and unit not in names else []
     missing = [n for n in names if n not in frame.columns]
     if missing:

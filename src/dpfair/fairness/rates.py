@@ -87,10 +87,8 @@ class NoisyRate:
         if self.rejected is None:
             assert self.size is not None
             return self.size, self.size
-        survival = _survival_table(self.noise, self.accepted_cells + self.rejected_cells)
-        reach = len(survival) // 2
-        # The first k with P(Z > k) <= eta / 2; the table ends far below the smallest level.
-        k = int(np.argmax(survival[reach + 1 :] + _SLACK <= _level(eta) / 2))
+        cells = self.accepted_cells + self.rejected_cells
+        k = noise_quantile(self.noise, cells, _level(eta) / 2)
         total = self.accepted + self.rejected
         return max(0, total - k), max(0, total + k)
 
@@ -220,6 +218,30 @@ def binomial_window(n: int, p: float) -> tuple[Floats, Floats]:
     logs = np.concatenate([[0.0], np.cumsum(steps)])
     weights = np.exp(logs - logs.max())
     return counts, weights / weights.sum()
+
+
+def noise_masses(noise: float, cells: int) -> Floats:
+    """P(Z = k) for k = -w..w, without a mass of at most 1e-12; Z a sum of discrete Laplaces.
+
+    >>> noise_masses(math.inf, 3).tolist()
+    [1.0]
+    """
+    if math.isinf(noise):
+        return np.ones(1)
+    survival = _survival_table(noise, cells)
+    return np.maximum(-np.diff(survival, append=0.0), 0)
+
+
+def noise_quantile(noise: float, cells: int, level: float) -> int:
+    """The smallest z with P(Z > z) <= level, Z a sum of discrete Laplace variables.
+
+    >>> noise_quantile(1.0, 1, 0.05)
+    2
+    """
+    if math.isinf(noise):
+        return 0
+    above = _survival_table(noise, cells)
+    return int(np.argmax(above[len(above) // 2 + 1 :] + _SLACK <= level))
 
 
 def _survival(k: Floats, noise: float, cells: int) -> Floats:

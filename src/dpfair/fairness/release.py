@@ -8,63 +8,154 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from dpfair.errors import InputError
 from dpfair.fairness.rates import NoisyRate
 from dpfair.privacy.events import DpEvent, noisy_table
 from dpfair.privacy.ledger import Ledger
 
-__all__ = ["Release", "release_accepted", "release_exact", "release_table", "table_events"]
+__all__ = [
+    "HALF",
+    "Release",
+    "exact_counts",
+    "grid_of",
+    "release_accepted",
+    "release_exact",
+    "release_table",
+    "score_grid",
+    "table_events",
+]
+
+HALF = (0.5,)
+"""The grid of the paper's algorithms: what h rejects and what h accepts."""
+
+MOST_BINS = 1000
+
+Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Release:
-    """Counts of records by group and cell: cell 1 is what h accepts, cell 0 the rest.
+    """Counts of records by group, label and bin of the score.
+
+    Bin b holds the scores that reach b of the public edges. With ``HALF`` and without labels
+    these are the counts of the paper: bin 1 is what h accepts, bin 0 the rest.
 
     Parameters
     ----------
     groups
         The names of the groups.
-    counts
-        One row per group, one column per cell; noisy counts are not clipped.
+    edges : array of shape [groups, bins - 1]
+        The increasing cut points of the score; one row for all groups is repeated. They are
+        public: fixed beforehand, or found by other paid queries.
+    counts : array of shape [groups, labels, bins]
+        Noisy counts, not clipped. One row per label, negative first; a single row without labels.
     noise
         Per group the parameter t of the noise, P(z) proportional to exp(-t |z|); infinity for
         exact counts.
     sizes
-        Public group sizes, or None when the sizes are private and both cells are noisy.
+        Public group sizes, or None when the sizes are private and all cells are noisy.
+    grain
+        If given, scores were dithered to multiples of 1 / grain before they were counted (see
+        :mod:`dpfair.fairness.placement`).
     dependence
         Empty if the counted records are independent of each other and of the scorer; otherwise
         why they are not. Only independent counts say something certain about new records.
+
+    Examples
+    --------
+    >>> release = Release(("f", "m"), HALF, [[[90, 10]], [[60, 40]]], (math.inf,) * 2, None, "")
+    >>> [rate.estimate for rate in release.rates]
+    [0.1, 0.4]
     """
 
     groups: tuple[str, ...]
-    counts: tuple[tuple[int, ...], ...]
+    edges: Floats
+    counts: NDArray[np.int64]
     noise: tuple[float, ...]
     sizes: tuple[int, ...] | None
     dependence: str
+    grain: int | None = None
+
+    def __post_init__(self) -> None:
+        counts, k = np.array(self.counts), len(self.groups)
+        edges = grid_of(self.edges, k)
+        shapes = [(k, labels, edges.shape[1] + 1) for labels in (1, 2)]
+        if counts.shape not in shapes or counts.dtype.kind != "i":
+            raise InputError(f"Expected whole counts of shape {shapes[0]} or {shapes[1]}.")
+        if len(self.noise) != k or not all(t > 0 for t in self.noise):  # NaN fails
+            raise InputError("Expected the noise parameter of each group.")
+        if self.sizes is not None and (
+            counts.shape[1:] != (1, 2) or len(self.sizes) != k or min(self.sizes) < 0
+        ):
+            raise InputError("Public sizes go with two bins and no labels.")
+        if self.grain is not None and self.grain < 1:
+            raise InputError(f"Expected grain >= 1, got {self.grain}.")
+        for name, array in (("counts", counts), ("edges", edges)):
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Release) and self.to_json() == other.to_json()
+
+    @property
+    def labelled(self) -> bool:
+        """Whether the counts are by label, as most notions of fairness need."""
+        return int(self.counts.shape[1]) == 2
 
     @property
     def rates(self) -> tuple[NoisyRate, ...]:
-        """What is known about the share of accepted records, per group."""
-        return tuple(
-            NoisyRate(
-                accepted=accepted,
-                rejected=rejected if self.sizes is None else None,
-                size=None if self.sizes is None else self.sizes[i],
-                noise=self.noise[i],
-            )
-            for i, (rejected, accepted) in enumerate(self.counts)
+        """What is known about the share of records that h accepts, per group."""
+        halves = [np.flatnonzero(row == HALF[0]) for row in self.edges]
+        if any(len(half) == 0 for half in halves):
+            raise InputError("The grid of this release does not show what h accepts.")
+        return tuple(self.rate(a, int(half[0]) + 1) for a, half in enumerate(halves))
+
+    def rate(
+        self,
+        group: int,
+        threshold: int,
+        labels: tuple[int, ...] | None = None,
+        *,
+        correct: bool = False,
+    ) -> NoisyRate:
+        """What is known about a threshold's rate in one group.
+
+        It is the rate at which records of the given labels (all of them by default) lie in a bin
+        from ``threshold`` on; with ``correct`` the rate of records that the threshold decides
+        right.
+        """
+        rows = range(self.counts.shape[1]) if labels is None else labels
+        hits, misses, hit_cells, missed_cells = 0, 0, 0, 0
+        for y in rows:
+            above = int(self.counts[group, y, threshold:].sum())
+            below = int(self.counts[group, y, :threshold].sum())
+            cells = (self.counts.shape[2] - threshold, threshold)
+            if correct and y == 0:
+                above, below, cells = below, above, cells[::-1]
+            hits, misses = hits + above, misses + below
+            hit_cells, missed_cells = hit_cells + cells[0], missed_cells + cells[1]
+        public = self.sizes is not None
+        return NoisyRate(
+            accepted=hits,
+            rejected=None if public else misses,
+            size=self.sizes[group] if self.sizes is not None else None,
+            noise=self.noise[group],
+            accepted_cells=max(hit_cells, 1),
+            rejected_cells=max(missed_cells, 1),
         )
 
     def to_json(self) -> dict[str, Any]:
         """The release as plain data."""
         return {
             "groups": list(self.groups),
-            "counts": [list(row) for row in self.counts],
+            "edges": self.edges.tolist(),
+            "counts": self.counts.tolist(),
             "noise": [None if math.isinf(t) else t for t in self.noise],
             "sizes": None if self.sizes is None else list(self.sizes),
             "dependence": self.dependence,
+            "grain": self.grain,
         }
 
     @classmethod
@@ -73,11 +164,41 @@ class Release:
         sizes = data["sizes"]
         return cls(
             groups=tuple(str(g) for g in data["groups"]),
-            counts=tuple(tuple(int(c) for c in row) for row in data["counts"]),
+            edges=np.array(data["edges"], dtype=np.float64),
+            counts=np.array(data["counts"]),
             noise=tuple(math.inf if t is None else float(t) for t in data["noise"]),
             sizes=None if sizes is None else tuple(int(s) for s in sizes),
             dependence=str(data["dependence"]),
+            grain=None if data["grain"] is None else int(data["grain"]),
         )
+
+
+def grid_of(edges: ArrayLike, groups: int) -> Floats:
+    """Edges [group, bins - 1], checked; a single row is repeated for every group."""
+    grid = np.array(edges, dtype=np.float64)
+    if grid.ndim == 1:
+        grid = np.tile(grid, (groups, 1))
+    if grid.ndim != 2 or len(grid) != groups or not 1 <= grid.shape[1] < MOST_BINS:
+        raise InputError(f"Expected up to {MOST_BINS} bins of the score for every group.")
+    if not np.isfinite(grid).all() or not np.all(grid[:, 1:] > grid[:, :-1]):
+        raise InputError("Expected increasing edges of the score.")
+    return grid
+
+
+def score_grid(epsilon: float) -> tuple[float, ...]:
+    """The public edges of a score table that costs ``epsilon``; one edge is at one half.
+
+    Bins are equal on the scale of log-odds, from -4 to 4, so that rare decisions in either
+    direction have fine bins, too. Fine bins place a threshold precisely, but every bin above it
+    adds its noise to the count of the accepted, so a small budget gets fewer of them.
+
+    Examples
+    --------
+    >>> [round(edge, 3) for edge in score_grid(0.1)[6:9]], len(score_grid(3.0))
+    ([0.378, 0.5, 0.622], 63)
+    """
+    bins = 64 if epsilon >= 0.5 else 32 if epsilon >= 0.15 else 16
+    return tuple(1 / (1 + math.exp(8 * (0.5 - i / bins))) for i in range(1, bins))
 
 
 def table_events(
@@ -92,37 +213,43 @@ def table_events(
 
 
 def release_table(
-    cells: NDArray[np.int64],
+    scores: ArrayLike,
     groups: NDArray[np.int64],
     names: tuple[str, ...],
     *,
+    labels: NDArray[np.int64] | None = None,
+    edges: ArrayLike = HALF,
     epsilon: Fraction | float,
     ledger: Ledger,
     scope: str,
+    purpose: str = "count accepted and rejected by group",
     dependence: str,
+    grain: int | None = None,
 ) -> Release:
-    """Count records by group and cell, with discrete Laplace noise on every cell.
+    """Count records by group, label (if given) and bin, with discrete Laplace noise on every cell.
 
     Privacy
     -------
     Under add/remove one record moves one cell by one, under replace-one two cells by one: the
-    table costs ``epsilon`` in all, group sizes included.
+    table costs ``epsilon`` in all, group sizes included, however many cells it has.
     """
     [event] = table_events(epsilon, len(names), ledger.relation, public_sizes=False)
-    receipt = ledger.charge(event, scope=scope, purpose="count accepted and rejected by group")
-    exact = _count(cells, groups, len(names))
+    receipt = ledger.charge(event, scope=scope, purpose=purpose)
+    exact = exact_counts(scores, groups, labels, len(names), edges)
     noisy = receipt.draw(event).discrete_laplace(exact.ravel().tolist())
     return Release(
         groups=names,
-        counts=tuple(zip(noisy[::2], noisy[1::2], strict=True)),
+        edges=grid_of(edges, len(names)),
+        counts=np.array(noisy).reshape(exact.shape),
         noise=(_parameter(event),) * len(names),
         sizes=None,
         dependence=dependence,
+        grain=grain,
     )
 
 
 def release_accepted(
-    cells: NDArray[np.int64],
+    scores: ArrayLike,
     groups: NDArray[np.int64],
     names: tuple[str, ...],
     *,
@@ -145,15 +272,16 @@ def release_accepted(
         ledger.charge(event, scope=scope, purpose=f"count accepted in group {name}")
         for event, name in zip(events, names, strict=True)
     ]
-    exact = _count(cells, groups, len(names))
-    sizes = tuple(int(n) for n in exact.sum(axis=1))
+    exact = exact_counts(scores, groups, None, len(names), HALF)
+    sizes = tuple(int(n) for n in exact.sum(axis=(1, 2)))
     accepted = [
         receipt.draw(event).discrete_laplace([int(count)])[0]
-        for receipt, event, count in zip(receipts, events, exact[:, 1], strict=True)
+        for receipt, event, count in zip(receipts, events, exact[:, 0, 1], strict=True)
     ]
     return Release(
         groups=names,
-        counts=tuple((n - c, c) for n, c in zip(sizes, accepted, strict=True)),
+        edges=grid_of(HALF, len(names)),
+        counts=np.array([[[n - c, c]] for n, c in zip(sizes, accepted, strict=True)]),
         noise=tuple(_parameter(event) for event in events),
         sizes=sizes,
         dependence=dependence,
@@ -161,29 +289,43 @@ def release_accepted(
 
 
 def release_exact(
-    cells: NDArray[np.int64],
+    scores: ArrayLike,
     groups: NDArray[np.int64],
     names: tuple[str, ...],
     *,
     dependence: str,
 ) -> Release:
     """Algorithm 1, line 1: exact counts. Not private."""
-    exact = _count(cells, groups, len(names))
-    sizes = tuple(int(n) for n in exact.sum(axis=1))
+    exact = exact_counts(scores, groups, None, len(names), HALF)
+    sizes = tuple(int(n) for n in exact.sum(axis=(1, 2)))
     for name, size in zip(names, sizes, strict=True):
         if size == 0:
             raise InputError(f"Group {name!r} has no records to estimate its rate from.")
     return Release(
         groups=names,
-        counts=tuple(tuple(int(c) for c in row) for row in exact),
+        edges=grid_of(HALF, len(names)),
+        counts=exact,
         noise=(math.inf,) * len(names),
         sizes=sizes,
         dependence=dependence,
     )
 
 
-def _count(cells: NDArray[np.int64], groups: NDArray[np.int64], k: int) -> NDArray[np.int64]:
-    return np.bincount(groups * 2 + cells, minlength=2 * k).reshape(k, 2)
+def exact_counts(
+    scores: ArrayLike,
+    groups: NDArray[np.int64],
+    labels: NDArray[np.int64] | None,
+    k: int,
+    edges: ArrayLike,
+) -> NDArray[np.int64]:
+    """Exact counts [group, label, bin]: private until noise is added."""
+    grid, values = grid_of(edges, k), np.asarray(scores, dtype=np.float64)
+    shape = (k, 1 if labels is None else 2, grid.shape[1] + 1)
+    bins = np.empty(len(values), dtype=np.int64)
+    for a, row in enumerate(grid):
+        bins[groups == a] = np.searchsorted(row, values[groups == a], side="right")
+    cells = np.ravel_multi_index((groups, 0 if labels is None else labels, bins), shape)
+    return np.bincount(cells, minlength=math.prod(shape)).reshape(shape)
 
 
 def _parameter(event: DpEvent) -> float:

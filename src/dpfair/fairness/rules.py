@@ -1,4 +1,4 @@
-"""Randomised decision rules: the paper's Algorithms 1 and 2, for any number of groups."""
+"""Decision rules, and the paper's Algorithms 1 and 2 for any number of groups."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,88 +8,137 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpfair.errors import InputError
 
+TARGETS = ("midpoint", "lower", "upper", "majority")
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class Rule:
-    """P(accept | group, cell) as a table.
+    """P(accept | group, score): for every group a step function of the score.
 
-    A cell is what the rule sees of a record besides its group. In the paper there are two: cell
-    0 is h(x) = 0, whose entry is the *lift*, and cell 1 is h(x) = 1, whose entry is the *keep*.
+    A record whose score reaches i of its group's cuts is accepted with probability
+    ``accept[group, i]``. The paper's rules have one cut, at one half: ``accept[:, 0]`` is the
+    *lift* of what h rejects, ``accept[:, 1]`` the *keep* of what it accepts. A threshold rule has
+    the levels 0 and 1.
 
     Parameters
     ----------
-    accept : array of shape [groups, cells]
+    accept : array of shape [groups, steps + 1]
         Probabilities; copied and made read-only.
+    cuts : array of shape [groups, steps]
+        Increasing scores; infinity fills up the row of a group with fewer steps.
 
     Examples
     --------
     >>> rule = Rule([[0.0, 0.75], [0.25, 1.0]])
-    >>> rule.probabilities([0, 0, 1, 1], [0, 1, 0, 1]).tolist()
+    >>> rule.probabilities([0, 0, 1, 1], [0.1, 0.9, 0.1, 0.9]).tolist()
     [0.0, 0.75, 0.25, 1.0]
-    >>> rule.decide([0, 0, 1, 1], [0, 1, 0, 1], [0.0, 0.8, 0.2, 1.0]).tolist()
+    >>> rule.decide([0, 0, 1, 1], [0.1, 0.9, 0.1, 0.9], [0.0, 0.8, 0.2, 1.0]).tolist()
     [0, 0, 1, 1]
+    >>> thresholds = Rule([[0, 1], [0, 1]], cuts=[[0.41], [0.58]])
+    >>> thresholds.probabilities([0, 1], [0.5, 0.5]).tolist()
+    [1.0, 0.0]
     """
 
     accept: Floats
+    cuts: Floats = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         table = np.array(self.accept, dtype=np.float64)
-        if table.ndim != 2 or table.size == 0:
-            raise InputError(f"Expected a table [groups, cells], got shape {table.shape}.")
+        if table.ndim != 2 or table.shape[0] < 1 or table.shape[1] < 2:
+            raise InputError(f"Expected a table [groups, steps + 1], got shape {table.shape}.")
         if not np.all((table >= 0) & (table <= 1)):  # written so that NaN fails
             raise InputError("Expected probabilities in [0, 1].")
-        table.flags.writeable = False
-        object.__setattr__(self, "accept", table)
+        given = np.array(0.5 if self.cuts is None else self.cuts, dtype=np.float64)
+        wanted = (table.shape[0], table.shape[1] - 1)
+        if self.cuts is None and wanted[1] != 1:
+            raise InputError("A rule of several steps needs its cuts.")
+        cuts = np.full(wanted, given) if self.cuts is None else given
+        if cuts.shape != wanted:
+            raise InputError(f"Expected cuts of shape {wanted}, got {cuts.shape}.")
+        if np.isnan(cuts).any() or not np.all(cuts[:, 1:] >= cuts[:, :-1]):
+            raise InputError("Expected increasing cuts.")
+        for name, array in (("accept", table), ("cuts", cuts)):
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Rule) and np.array_equal(self.accept, other.accept)
+        return (
+            isinstance(other, Rule)
+            and np.array_equal(self.accept, other.accept)
+            and np.array_equal(self.cuts, other.cuts)
+        )
 
-    def probabilities(self, groups: ArrayLike, cells: ArrayLike) -> Floats:
+    def probabilities(self, groups: ArrayLike, scores: ArrayLike) -> Floats:
         """Exact probability of acceptance of each record."""
-        table: Floats = self.accept[np.asarray(groups), np.asarray(cells)]
+        index, values = np.asarray(groups), np.asarray(scores, dtype=np.float64)
+        steps = np.zeros(values.shape, dtype=np.intp)
+        for column in self.cuts.T:
+            steps += values >= column[index]
+        table: Floats = self.accept[index, steps]
         return table
 
-    def decide(self, groups: ArrayLike, cells: ArrayLike, coins: ArrayLike) -> Ints:
+    def decide(self, groups: ArrayLike, scores: ArrayLike, coins: ArrayLike) -> Ints:
         """Decisions 0/1 from coins that are uniform on [0, 1]: accept if coin <= probability.
 
         A coin of exactly 0 must not accept a record whose probability is 0.
         """
-        chances = self.probabilities(groups, cells)
+        chances = self.probabilities(groups, scores)
         return ((np.asarray(coins) <= chances) & (chances > 0)).astype(np.int64)
 
 
-def parity_rule(rates: Sequence[float]) -> Rule:
+def parity_rule(
+    rates: Sequence[float], target: float | str = "midpoint", sizes: Sequence[float] | None = None
+) -> Rule:
     """Rule that brings all groups to one acceptance rate (Algorithms 1 and 2 of the paper).
 
-    The common target r is the midpoint of the largest and the smallest rate. A group above r
-    keeps a positive with probability r / rate; a group below lifts a negative with probability
-    (r - rate) / (1 - rate). For two groups with alpha >= beta these are the paper's
-    (alpha + beta) / (2 alpha) and (alpha - beta) / (2 (1 - beta)). Equal rates, also all 0 or
-    all 1, give the identity, and so does a single group.
-
-    For two groups every target between the rates changes equally many predictions. For more,
-    the midpoint is the target that minimises the largest change of any group.
+    A group above the common target r keeps a positive with probability r / rate; a group below
+    lifts a negative with probability (r - rate) / (1 - rate). For two groups with alpha >= beta and
+    the paper's midpoint these are (alpha + beta) / (2 alpha) and (alpha - beta) / (2 (1 - beta)).
+    Equal rates, also all 0 or all 1, give the identity, and so does a single group.
 
     Parameters
     ----------
     rates : sequence of float
         Positive rates within [0, 1], one per group: the population's (Algorithm 1) or the
         clipped noisy estimates (Algorithm 2).
+    target
+        The common rate: a number, the ``"midpoint"`` of the largest and the smallest rate (the
+        paper's, which minimises the largest change of any group), the ``"lower"`` or the
+        ``"upper"`` of them, or the rate of the ``"majority"`` group, which changes the fewest
+        people. For two groups every target between the rates has the same sum of changes.
+    sizes
+        The sizes of the groups, for the majority.
 
     Examples
     --------
     >>> parity_rule([0.5, 0.25]).accept.tolist()
     [[0.0, 0.75], [0.16666666666666666, 1.0]]
+    >>> parity_rule([0.5, 0.25], "lower").accept.tolist()
+    [[0.0, 0.5], [0.0, 1.0]]
     """
     values = np.asarray(rates, dtype=np.float64)
     if values.ndim != 1 or len(values) < 1:
         raise InputError("Expected the rates of at least one group.")
     if not np.all((values >= 0) & (values <= 1)):
         raise InputError("Expected rates in [0, 1].")
-    return Rule(np.stack(moves(values, (values.max() + values.min()) / 2), axis=-1))
+    if isinstance(target, str):
+        if target not in TARGETS:
+            raise InputError(f"Expected target to be a rate or one of {', '.join(TARGETS)}.")
+        largest = 0 if sizes is None else int(np.argmax(sizes))
+        goal = {
+            "midpoint": (values.max() + values.min()) / 2,
+            "lower": values.min(),
+            "upper": values.max(),
+            "majority": values[largest],
+        }[target]
+    elif not 0 <= target <= 1:
+        raise InputError(f"Expected target in [0, 1], got {target}.")
+    else:
+        goal = target
+    return Rule(np.stack(moves(values, goal), axis=-1))
 
 
 def moves(rates: ArrayLike, target: ArrayLike) -> tuple[Floats, Floats]:

@@ -36,7 +36,7 @@ def logistic_sum(
     p = design.dense.shape[1]
     rows = np.arange(len(design)) if isinstance(chosen, slice) else chosen
     table, total = np.zeros(design.cells + 1), np.zeros(design.width + 1)
-    np.multiply(parameters[p:], design.cell_value, out=table[:-1])
+    np.multiply(parameters[p:], design.cell_values, out=table[:-1])
     _kernel()(
         rows,
         design.dense,
@@ -49,7 +49,7 @@ def logistic_sum(
         total[:p],
         total[p:],
     )
-    total[p:] *= design.cell_value
+    total[p:-1] *= design.cell_values
     return total[:-1]
 
 

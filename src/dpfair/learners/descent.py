@@ -206,12 +206,20 @@ class GradientDescent:
 class Adam:
     """Kingma and Ba (2015), on the noisy gradient: pure post-processing.
 
-    Steps do not depend on the gradient's scale, hence not on the number of records.
+    Steps do not depend on the gradient's scale, hence not on the number of records. ``decay``
+    shrinks the parameters by a fixed part at every step, apart from the gradient.
     """
 
-    def __init__(self, learning_rate: float, beta1: float = 0.9, beta2: float = 0.999) -> None:
+    def __init__(
+        self,
+        learning_rate: float,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        decay: Float64 | float = 0.0,
+    ) -> None:
         validate.positive(learning_rate=learning_rate)
         self.learning_rate, self.beta1, self.beta2 = learning_rate, beta1, beta2
+        self.decay = decay
         self._mean: Float64 | float = 0.0
         self._square: Float64 | float = 0.0
         self._steps = 0
@@ -223,7 +231,8 @@ class Adam:
         self._square = self.beta2 * self._square + (1 - self.beta2) * gradient**2
         mean = self._mean / (1 - self.beta1**self._steps)
         root = np.sqrt(self._square / (1 - self.beta2**self._steps))
-        return parameters - self.learning_rate * mean / (root + 1e-8)
+        shrunk = parameters * (1 - self.decay)
+        return shrunk - self.learning_rate * mean / (root + 1e-8)
 
 
 def descend(

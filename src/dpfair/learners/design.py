@@ -44,8 +44,8 @@ class Design:
         Positions of the active cells; ``cells`` itself means no cell.
     cells
         The number of one-hot parameters.
-    cell_value
-        The value of an active cell.
+    cell_values
+        The value that each cell has when it is active.
     norms
         The L2 norm of every row, never below the true one.
 
@@ -63,11 +63,11 @@ class Design:
     dense: Float32
     codes: NDArray[np.integer[Any]]
     cells: int
-    cell_value: float
+    cell_values: NDArray[np.float64]
     norms: Float32
 
     @classmethod
-    def build(cls, dense: Any, codes: Any, cells: int, cell_value: float = 1.0) -> Design:
+    def build(cls, dense: Any, codes: Any, cells: int, cell_values: Any = 1.0) -> Design:
         """Compute the norms and store everything compactly.
 
         Total: numbers that are missing or too large for float32 become 0 or very large.
@@ -78,10 +78,13 @@ class Design:
         if codes.size and not (codes.min() >= 0 and codes.max() <= cells):
             raise InputError(f"Expected codes from 0 to {cells}.")  # sparse products do not check
         compact = np.ascontiguousarray(codes, np.min_scalar_type(cells))
+        values = np.broadcast_to(np.asarray(cell_values, np.float64), cells).copy()
         squares = np.square(dense32, dtype=np.float64).sum(axis=1)
-        squares += (compact < cells).sum(axis=1) * cell_value**2
+        of_cell = np.append(np.square(values), 0.0)
+        for chunk in _chunks(len(compact)):
+            squares[chunk] += of_cell[compact[chunk]].sum(axis=1)
         norms = np.nextafter(np.sqrt(squares).astype(np.float32), np.float32(np.inf))
-        return cls(dense32, compact, cells, cell_value, norms)
+        return cls(dense32, compact, cells, values, norms)
 
     def __len__(self) -> int:
         return len(self.norms)
@@ -99,19 +102,19 @@ class Design:
             dense, norms = self.dense.take(rows, axis=0), self.norms.take(rows)
             # Wide codes, once, because the two look-ups of a step need them.
             codes = self.codes.take(rows, axis=0).astype(np.intp)
-        return Design(dense, codes, self.cells, self.cell_value, norms)
+        return Design(dense, codes, self.cells, self.cell_values, norms)
 
     def scores(self, parameters: Float32) -> Float32:
         """One score per row."""
         p = self.dense.shape[1]
         table = np.zeros(self.cells + 1, dtype=np.float32)
-        np.multiply(parameters[p:], np.float32(self.cell_value), out=table[:-1])
+        np.multiply(parameters[p:], self.cell_values, out=table[:-1], casting="same_kind")
         result: Float32 = self.dense.dot(parameters[:p])
         if len(self) <= _SMALL:
             ones = np.ones(self.codes.shape[1], dtype=np.float32)
             result += table.take(self.codes).dot(ones)
             return result
-        for chunk in self._chunks():
+        for chunk in _chunks(len(self)):
             result[chunk] += self._onehot(chunk) @ table
         return result
 
@@ -127,26 +130,29 @@ class Design:
             repeated = wide.repeat(self.codes.shape[1])
             cells[:] = np.bincount(self.codes.ravel(), repeated, minlength=self.cells + 1)
         else:
-            for chunk in self._chunks():
+            for chunk in _chunks(len(self)):
                 wide = weights[chunk].astype(np.float64)
                 dense += wide @ self.dense[chunk]
                 cells += wide @ self._onehot(chunk)
-        return np.concatenate([dense, self.cell_value * cells[:-1]])
+        return np.concatenate([dense, self.cell_values * cells[:-1]])
 
     def matrix(self) -> Float32:
         """The rows written out, for looking at them."""
         onehot = np.zeros((len(self), self.cells + 1), dtype=np.float32)
-        np.put_along_axis(onehot, self.codes.astype(np.int64), np.float32(self.cell_value), axis=1)
+        codes = self.codes.astype(np.int64)
+        values = np.append(self.cell_values, 0.0).astype(np.float32)
+        np.put_along_axis(onehot, codes, values[codes], axis=1)
         return np.hstack([self.dense, onehot[:, : self.cells]])
-
-    def _chunks(self) -> Iterator[slice]:
-        return (slice(i, i + _CHUNK) for i in range(0, len(self), _CHUNK))
 
     def _onehot(self, chunk: slice) -> csr_array:
         """The cells of some rows, as a sparse matrix: dearer to set up, cheaper per row."""
         codes = self.codes[chunk].astype(np.int32)
         ones, starts = _ones_and_starts(*codes.shape)
         return csr_array((ones, codes.ravel(), starts), shape=(len(codes), self.cells + 1))
+
+
+def _chunks(rows: int) -> Iterator[slice]:
+    return (slice(i, i + _CHUNK) for i in range(0, rows, _CHUNK))
 
 
 @lru_cache(maxsize=2)

@@ -7,6 +7,7 @@ must not see the group is given a schema without a sensitive column.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -14,21 +15,33 @@ from numpy.typing import NDArray
 
 from dpfair import validate
 from dpfair.learners.design import Design
-from dpfair.schema import Schema
+from dpfair.schema import Numeric, Schema
 from dpfair.table import Records
 
-__all__ = ["FEATURES", "design", "feature_names"]
+__all__ = ["FEATURES", "coarse_codes", "coarse_sizes", "design", "feature_decay", "feature_names"]
 
 FEATURES = ("binned", "standardised")
+
+BUCKETS = 1024
+"""Exact values and large crosses are hashed to this many cells, all of which get noise."""
+
+SPARSE_SCALE, DENSE_SCALE = 8.0, 4.0
+"""The value of an exact-value cell relative to the others: a larger one learns faster. Without a
+usual value every record has such a cell, and a larger one would drown the others."""
+
+EXACT_DECAY = 0.01
+
+Ints = NDArray[np.int64]
 
 
 def design(features: str, schema: Schema, records: Records) -> Design:
     """The design matrix of the records.
 
     ``"binned"``
-        One cell per public bin or category, with cells for *missing* and *other*. Every row has
-        the same number of active cells, scaled so that its norm is exactly 1: the clipping norm
-        then means the same on any table.
+        One cell per public bin or category, with cells for *missing* and *other*, in several
+        resolutions: exact values of columns declared spiky, and declared crosses, have cells of
+        their own. A column's usual value has none. Cells are scaled so that a record of usual
+        values has norm 1: the clipping norm then means the same on any table.
     ``"standardised"``
         The paper's encoding: numbers as ``(x - center) / scale`` and a one-hot cell per
         category, with *other* and *missing* at zero.
@@ -40,40 +53,130 @@ def design(features: str, schema: Schema, records: Records) -> Design:
 def feature_names(features: str, schema: Schema) -> list[str]:
     """A readable name for every parameter, in order."""
     validate.one_of(FEATURES, features=features)
-    groups = [f"group={g}" for g in schema.groups]
     if features == "standardised":
-        dense = [*(c.name for c in schema.numeric), *groups[1:], "constant"]
+        groups = [f"group={g}" for g in schema.groups[1:]]
+        dense = [*(c.name for c in schema.numeric), *groups, "constant"]
         return dense + [f"{c.name}={v}" for c in schema.categorical for v in c.values]
-    names: list[str] = []
-    for number in schema.numeric:
-        cuts = [-math.inf, *number.cuts, math.inf]
-        names += [f"{number.name} in [{a:g}, {b:g})" for a, b in pairwise(cuts)]
-        names.append(f"{number.name} missing")
+    return [name for block in _blocks(schema) for name in block.names]
+
+
+def feature_decay(features: str, schema: Schema) -> NDArray[np.float64]:
+    """By what part each parameter shrinks in a step of training.
+
+    Few records have a given exact value: without decay the noise on its cell would add up, and
+    a value never seen in training would get a random weight.
+    """
+    validate.one_of(FEATURES, features=features)
+    if features == "standardised":
+        return np.zeros(len(feature_names(features, schema)))
+    blocks = _blocks(schema)
+    return np.repeat(
+        [EXACT_DECAY if block.scale > 1 else 0.0 for block in blocks],
+        [len(block.names) for block in blocks],
+    )
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Cells of which a record has at most one."""
+
+    names: list[str]
+    scale: float = 1.0
+    always: bool = True  # also for a record of usual values
+
+
+def _blocks(schema: Schema) -> list[_Block]:
+    blocks = [_Block(_bin_names(c), always=c.usual is None) for c in schema.numeric]
     for column in schema.categorical:
-        names += [f"{column.name}={v}" for v in column.values] + [f"{column.name} other"]
-    return names + groups + ["constant"]
+        names = [f"{column.name}={v}" for v in column.values] + [f"{column.name} other"]
+        blocks.append(_Block(names, always=column.usual is None))
+    blocks += [_Block([f"group={g}" for g in schema.groups]), _Block(["constant"])]
+    for number in schema.numeric:
+        if number.spiky:
+            dense = number.usual is None
+            names = [f"{number.name} exactly, bucket {i}" for i in range(BUCKETS)]
+            blocks.append(_Block(names, DENSE_SCALE if dense else SPARSE_SCALE, always=dense))
+    for cross in schema.crosses:
+        size = min(math.prod(coarse_sizes(schema)[name] for name in cross), BUCKETS)
+        blocks.append(_Block([f"{' x '.join(cross)}, cell {i}" for i in range(size)]))
+    return blocks
 
 
 def _binned(schema: Schema, records: Records) -> Design:
-    blocks: list[NDArray[np.int64]] = []
-    sizes: list[int] = []
-    for values, number in zip(records.numeric.T, schema.numeric, strict=True):
-        bins = np.searchsorted(np.array(number.cuts), values, side="right")
-        blocks.append(np.where(np.isnan(values), len(number.cuts) + 1, bins))
-        sizes.append(len(number.cuts) + 2)
-    for codes, column in zip(records.codes.T, schema.categorical, strict=True):
-        blocks.append(codes.astype(np.int64))
-        sizes.append(len(column.values) + 1)
+    blocks, columns = _blocks(schema), coarse_codes(schema, records)
+    cells, absent = [], []
+    for number, values in zip(schema.numeric, records.numeric.T, strict=True):
+        cells.append(columns[number.name])
+        absent.append(values == number.usual if number.usual is not None else None)
+    for column in schema.categorical:
+        cells.append(columns[column.name])
+        usual = None if column.usual is None else column.values.index(column.usual)
+        absent.append(None if usual is None else columns[column.name] == usual)
     constant = np.zeros(len(records), dtype=np.int64)
-    blocks += [records.groups if schema.sensitive else constant, constant]
-    sizes += [len(schema.groups), 1]
-    starts = np.cumsum([0, *sizes])
+    cells += [records.groups if schema.sensitive else constant, constant]
+    absent += [None, None]
+    for number, values in zip(schema.numeric, records.numeric.T, strict=True):
+        if number.spiky:
+            cells.append(_bucket(values))
+            absent.append(values == number.usual if number.usual is not None else None)
+    for cross in schema.crosses:
+        sizes = [coarse_sizes(schema)[name] for name in cross]
+        code = np.ravel_multi_index([columns[name] for name in cross], sizes).astype(np.int64)
+        cells.append(code if math.prod(sizes) <= BUCKETS else _bucket(code))
+        absent.append(None)
+    starts = np.cumsum([0, *(len(block.names) for block in blocks)])
+    total = int(starts[-1])
+    codes = np.empty((len(records), len(blocks)), dtype=np.min_scalar_type(total))
+    for i, (code, missing) in enumerate(zip(cells, absent, strict=True)):
+        codes[:, i] = code + starts[i]
+        if missing is not None:
+            codes[missing, i] = total
+    norm = math.sqrt(sum(block.scale**2 for block in blocks if block.always))
+    scales = [block.scale / norm for block in blocks]
     return Design.build(
         dense=np.empty((len(records), 0)),
-        codes=np.stack(blocks, axis=1) + starts[:-1],
-        cells=int(starts[-1]),
-        cell_value=1 / math.sqrt(len(blocks)),
+        codes=codes,
+        cells=total,
+        cell_values=np.repeat(scales, [len(block.names) for block in blocks]),
     )
+
+
+def coarse_codes(schema: Schema, records: Records) -> dict[str, Ints]:
+    """Bin or category of every column, the group included."""
+    codes: dict[str, Ints] = {}
+    for values, number in zip(records.numeric.T, schema.numeric, strict=True):
+        bins = np.searchsorted(np.array(number.cuts), values, side="right")
+        codes[number.name] = np.where(np.isnan(values), len(number.cuts) + 1, bins)
+    for values, column in zip(records.codes.T, schema.categorical, strict=True):
+        codes[column.name] = values.astype(np.int64)
+    if schema.sensitive:
+        codes[schema.sensitive.name] = records.groups
+    return codes
+
+
+def coarse_sizes(schema: Schema) -> dict[str, int]:
+    """How many bins or categories every column has, in the order of the codes."""
+    sizes = {c.name: len(c.cuts) + 2 for c in schema.numeric}
+    sizes |= {c.name: len(c.values) + 1 for c in schema.categorical}
+    if schema.sensitive:
+        sizes[schema.sensitive.name] = len(schema.groups)
+    return sizes
+
+
+def _bin_names(number: Numeric) -> list[str]:
+    cuts = [-math.inf, *number.cuts, math.inf]
+    names = [f"{number.name} in [{a:g}, {b:g})" for a, b in pairwise(cuts)]
+    return [*names, f"{number.name} missing"]
+
+
+def _bucket(values: NDArray[np.float64] | Ints) -> Ints:
+    """A fixed hash of numbers (of their bits; all kinds of zero and of NaN are one) to a bucket."""
+    numbers = np.where(np.isnan(values), np.nan, values + 0.0).astype("<f8")
+    bits = numbers.view(np.uint64)
+    # The finaliser of splitmix64.
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        bits = (bits ^ (bits >> np.uint64(shift))) * np.uint64(factor)
+    return ((bits ^ (bits >> np.uint64(31))) % np.uint64(BUCKETS)).astype(np.int64)
 
 
 def _standardised(schema: Schema, records: Records) -> Design:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -22,10 +22,11 @@ from dpfair.learners.descent import (
     LogisticLoss,
     descend,
 )
-from dpfair.learners.features import FEATURES, design
+from dpfair.learners.features import FEATURES, design, feature_decay
 from dpfair.learners.scorer import LinearScorer
 from dpfair.privacy.accountants import calibrate
-from dpfair.privacy.ledger import Ledger
+from dpfair.privacy.events import DpEvent
+from dpfair.privacy.ledger import Ledger, Receipt
 from dpfair.privacy.noise import Noise
 from dpfair.schema import Schema
 from dpfair.table import Records
@@ -55,9 +56,7 @@ class _Recipe:
 
 def _default_recipe(epsilon: float) -> _Recipe:
     """Chosen on Adult and Credit Card with seeds that no reported figure uses."""
-    if epsilon <= 1:
-        return _Recipe(steps=60, learning_rate=0.3, clip=0.3)
-    return _Recipe(steps=200, learning_rate=0.3, clip=0.5)
+    return _Recipe(steps=100 if epsilon <= 1 else 200, learning_rate=0.2, clip=0.4)
 
 
 class PrivateLogisticRegression(TabularInput, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -160,29 +159,46 @@ class PrivateLogisticRegression(TabularInput, ClassifierMixin, BaseEstimator):  
         return self.classes_[self.scorer_.positive(records)]
 
     def plan(
-        self, schema: Schema, epsilon: float, delta: float, *, relation: str, share: float = 1.0
+        self,
+        schema: Schema,
+        epsilon: float,
+        delta: float,
+        *,
+        relation: str,
+        share: float = 1.0,
+        beside: Sequence[DpEvent] = (),
     ) -> Descent:
         """The run that a budget buys, before any record is read.
 
-        ``share`` is the part of the data set that training will see.
+        ``share`` is the part of the data set that training will see; ``beside`` is what else the
+        budget has to pay for on the same records.
         """
         validate.one_of(SOLVERS, solver=self.solver)
         validate.one_of(FEATURES, features=self.features)
+
+        def calibrated(rate: float, steps: int) -> float:
+            if self.noise_multiplier is not None:
+                return self.noise_multiplier
+            return calibrate(epsilon, delta, rate, steps, relation=relation, beside=beside)
+
         if self.solver == "sgd":
-            return self._sgd_plan(schema, epsilon, delta, relation, share)
+            return self._sgd_plan(schema, share, calibrated)
+        steps, clip = self._recipe(epsilon)
+        return self._full_batch(steps, clip, calibrated(1.0, steps))
+
+    def _recipe(self, epsilon: float) -> tuple[int, float]:
         recipe = _default_recipe(epsilon)
-        steps = recipe.steps if self.steps is None else self.steps
         clip = recipe.clip if self.clip is None else self.clip
         validate.positive(clip=clip)
-        multiplier = self.noise_multiplier
-        if multiplier is None:
-            multiplier = calibrate(epsilon, delta, 1.0, steps, relation=relation)
+        return recipe.steps if self.steps is None else self.steps, clip
+
+    def _full_batch(self, steps: int, clip: float, multiplier: float) -> Descent:
         # Adam does not see the scale of the gradient; in units of the noise it is a plain number.
         divisor = multiplier * clip
         return Descent(steps, 1.0, multiplier, FlatClip(clip), divisor, average_last=0.5)
 
     def _sgd_plan(
-        self, schema: Schema, epsilon: float, delta: float, relation: str, share: float
+        self, schema: Schema, share: float, calibrated: Callable[[float, int], float]
     ) -> Descent:
         if schema.rows is None:
             raise InputError(
@@ -195,10 +211,7 @@ class PrivateLogisticRegression(TabularInput, ClassifierMixin, BaseEstimator):  
         validate.positive(clip=clip, batch_size=batch)
         rate = min(1.0, batch / rows)
         steps = self.steps or epochs * math.ceil(rows / batch)
-        multiplier = self.noise_multiplier
-        if multiplier is None:
-            multiplier = calibrate(epsilon, delta, rate, steps, relation=relation)
-        return Descent(steps, rate, multiplier, FlatClip(clip), divisor=batch)
+        return Descent(steps, rate, calibrated(rate, steps), FlatClip(clip), divisor=batch)
 
     def _start(self, width: int, noise: Noise) -> NDArray[np.float64] | None:
         """The paper's network starts as PyTorch's linear layers do, the other solver at zero."""
@@ -215,28 +228,43 @@ class PrivateLogisticRegression(TabularInput, ClassifierMixin, BaseEstimator):  
         scope: str,
         epsilon: float | Fraction,
         share: float = 1.0,
+        beside: Sequence[DpEvent] = (),
         progress: Callable[[int], None] | None = None,
     ) -> LinearScorer:
-        """Train on encoded records, charging ``epsilon`` and the ledger's delta to the scope."""
+        """Train on encoded records, charging what is left of ``epsilon`` beside other events."""
         plan = self.plan(
             schema,
             float(epsilon),
             ledger.row_budget[1],
             relation=ledger.relation,
             share=share,
+            beside=beside,
         )
         receipt = ledger.charge(plan.event, scope=scope, purpose="train the scorer")
+        return self._descend(plan, records, schema, ledger, receipt, float(epsilon), progress)
+
+    def _descend(
+        self,
+        plan: Descent,
+        records: Records,
+        schema: Schema,
+        ledger: Ledger,
+        receipt: Receipt,
+        epsilon: float,
+        progress: Callable[[int], None] | None,
+    ) -> LinearScorer:
         default = PAPER_SETTINGS["learning_rate"] if self.solver == "sgd" else None
-        rate = self.learning_rate or default or _default_recipe(float(epsilon)).learning_rate
+        rate = self.learning_rate or default or _default_recipe(epsilon).learning_rate
         assert records.labels is not None
         rows = design(self.features, schema, records)
+        decay = feature_decay(self.features, schema)
         weights = descend(
             plan,
             rows,
             records.labels,
             records.groups,
             objective=LogisticLoss(),
-            optimizer=GradientDescent(rate) if self.solver == "sgd" else Adam(rate),
+            optimizer=GradientDescent(rate) if self.solver == "sgd" else Adam(rate, decay=decay),
             receipt=receipt,
             start=self._start(rows.width, ledger.noise),
             progress=progress,

@@ -28,14 +28,16 @@ class LinearScorer:
         if self.weights.shape != (expected,) or not np.isfinite(self.weights).all():
             raise InputError(f"Expected {expected} finite weights for this schema.")
 
+    def log_odds(self, records: Records) -> NDArray[np.float64]:
+        """The estimated log-odds of the positive label, per record."""
+        rows = design(self.features, self.schema, records)
+        return rows.scores(self.weights.astype(np.float32)).astype(np.float64)
+
     def scores(self, records: Records) -> NDArray[np.float64]:
         """The estimated probability of the positive label, per record."""
         from scipy.special import expit
 
-        rows = design(self.features, self.schema, records)
-        probabilities: NDArray[np.float64] = expit(
-            rows.scores(self.weights.astype(np.float32)).astype(np.float64)
-        )
+        probabilities: NDArray[np.float64] = expit(self.log_odds(records))
         return probabilities
 
     def positive(self, records: Records) -> NDArray[np.int64]:

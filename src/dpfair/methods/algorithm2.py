@@ -42,6 +42,7 @@ def paper_algorithm2(
         learner=PrivateLogisticRegression(
             **PAPER_SETTINGS | {"epochs": epochs, "noise_multiplier": noise_multiplier}
         ),
+        rule="algorithm2",
         composition="basic",
         release_epsilon=release_epsilon,
         release_share=1 / 3,

@@ -247,7 +247,6 @@ class DPFermi(TabularInput, ClassifierMixin, BaseEstimator):  # type: ignore[mis
 
     def _certify(self, ledger: Ledger) -> Certificate:
         groups = self.schema_.groups
-        unknown = tuple((0.0, 1.0) for _ in groups)
         return Certificate(
             method=f"DP-FERMI ({self.variant})",
             privacy=PrivacyClaim(
@@ -265,19 +264,8 @@ class DPFermi(TabularInput, ClassifierMixin, BaseEstimator):  # type: ignore[mis
                 ),
                 leaks=tuple(self._leaks(ledger)),
             ),
-            fairness=FairnessClaim(
-                groups=groups,
-                gap_bound=None,
-                confidence=0.95,
-                certified=False,
-                reason="DP-FERMI penalises unfairness and bounds nothing",
-                bounds={},
-                rates_before=(),
-                rates_after=(),
-                before=unknown,
-                after=unknown,
-                changes=(0.0, 2.0),
-                excess_changes=None,
+            fairness=FairnessClaim.nothing(
+                groups, "DP-FERMI penalises unfairness and bounds nothing"
             ),
         )
 

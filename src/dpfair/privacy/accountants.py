@@ -10,28 +10,33 @@ name      what it is                                          a guarantee?
 ========  ==================================================  ===============
 
 Pure mechanisms enter ``rdp``, ``prv`` and ``gdp`` by adding their epsilon, which is always
-valid; ``pld`` composes them properly.
+valid; ``pld`` composes them properly. The best of several runs has no known distribution of
+losses: whatever contains a search is left to ``rdp``.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+import numpy as np
 from dp_accounting import NeighboringRelation
 from dp_accounting.dp_event import (
     DiscreteLaplaceDpEvent,
     GaussianDpEvent,
     PoissonSampledDpEvent,
+    RepeatAndSelectDpEvent,
 )
 from dp_accounting.pld import privacy_loss_distribution as pld
-from dp_accounting.rdp import RdpAccountant
+from dp_accounting.rdp import RdpAccountant, compute_epsilon
+from numpy.typing import NDArray
 
 from dpfair import validate
 from dpfair.errors import InputError
 from dpfair.privacy.events import RELATIONS, DpEvent, compose, gaussian_steps, parts, pure_epsilon
+from dpfair.privacy.repetition import best_of_runs_curve
 
 # Beyond this the distributions of the privacy loss fill the memory, and nothing is protected.
 MOST_EPSILON = 200
@@ -42,6 +47,9 @@ __all__ = ["ACCOUNTANTS", "Epsilon", "calibrate", "calibrate_event", "epsilon", 
 
 # The logarithm of the largest noise multiplier that calibration tries.
 _MOST_NOISE = 40.0
+
+# The orders of Renyi DP, as dp_accounting chooses them.
+_ORDERS = RdpAccountant().orders.astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -68,8 +76,12 @@ def epsilon(
     validate.in_open_interval(0, 1, delta=delta)
     validate.one_of(RELATIONS, relation=relation)
     validate.one_of(ACCOUNTANTS, accountant=accountant)
-    if accountant not in _accountants_for(relation):
-        raise InputError(f"The {accountant} accountant knows no {relation}; use pld.")
+    known = _accountants_for(event, relation)
+    if accountant == "pld":
+        accountant = known[0]  # the gate
+    if accountant not in known:
+        what = relation if known[0] == "pld" else "search"
+        raise InputError(f"The {accountant} accountant knows no {what}; use {known[0]}.")
     if _hopeless(event):
         raise InputError("The noise is too small for so many steps: it protects nobody.")
     compute, is_bound = ACCOUNTANTS[accountant]
@@ -81,7 +93,7 @@ def epsilon(
 
 def epsilons(event: DpEvent, delta: float, *, relation: str = "add_remove") -> dict[str, Epsilon]:
     """Every accountant's answer that exists for the relation, side by side."""
-    names = _accountants_for(relation)
+    names = _accountants_for(event, relation)
     return {n: epsilon(event, delta, relation=relation, accountant=n) for n in names}
 
 
@@ -92,6 +104,7 @@ def calibrate(
     steps: int,
     *,
     relation: str = "add_remove",
+    beside: Sequence[DpEvent] = (),
 ) -> float:
     """The smallest noise multiplier that the PLD accountant certifies for the budget.
 
@@ -101,6 +114,8 @@ def calibrate(
         The budget of the whole run.
     sampling_rate, steps
         Each of ``steps`` noisy sums sees every record with this probability.
+    beside
+        Other events that the same budget pays for, on the same records.
 
     Returns
     -------
@@ -116,7 +131,7 @@ def calibrate(
     validate.positive(sampling_rate=sampling_rate, steps=steps)
     validate.in_open_interval(0, 1, delta=delta)
     return calibrate_event(
-        lambda multiplier: gaussian_steps(multiplier, sampling_rate, steps),
+        lambda multiplier: compose([gaussian_steps(multiplier, sampling_rate, steps), *beside]),
         epsilon,
         delta,
         relation=relation,
@@ -206,6 +221,10 @@ def _hopeless(event: DpEvent) -> bool:
     for leaf, count in parts(event).items():
         if isinstance(leaf, DiscreteLaplaceDpEvent):
             continue
+        if isinstance(leaf, RepeatAndSelectDpEvent):
+            if any(map(_hopeless, leaf.event.events)):
+                return True
+            continue
         rate = getattr(leaf, "sampling_probability", 1.0)
         multiplier = getattr(leaf, "event", leaf).noise_multiplier
         if multiplier < 0.05 and rate < 1:
@@ -274,7 +293,13 @@ def _split(event: DpEvent) -> tuple[list[tuple[float, float, int]], float]:
     return gaussians, pure
 
 
+def _searches(event: DpEvent) -> bool:
+    return any(isinstance(leaf, RepeatAndSelectDpEvent) for leaf in parts(event))
+
+
 def _rdp_epsilon(event: DpEvent, delta: float, relation: NeighboringRelation) -> float:
+    if _searches(event):
+        return float(compute_epsilon(_ORDERS, _renyi_curve(event, relation), delta)[0])
     gaussians, pure = _split(event)
     if not gaussians:
         return pure
@@ -282,6 +307,34 @@ def _rdp_epsilon(event: DpEvent, delta: float, relation: NeighboringRelation) ->
     for rate, multiplier, count in gaussians:
         accountant.compose(gaussian_steps(multiplier, rate, count))
     return float(accountant.get_epsilon(delta)) + pure
+
+
+def _renyi_curve(event: DpEvent, relation: NeighboringRelation) -> NDArray[np.float64]:
+    """The Renyi divergence of an event at every order."""
+    curves = [count * _leaf_curve(leaf, relation) for leaf, count in parts(event).items()]
+    return np.asarray(np.sum(curves, axis=0))
+
+
+@lru_cache(maxsize=1024)
+def _leaf_curve(leaf: DpEvent, relation: NeighboringRelation) -> NDArray[np.float64]:
+    if isinstance(leaf, RepeatAndSelectDpEvent):
+        one_run = np.max([_renyi_curve(e, relation) for e in leaf.event.events], axis=0)
+        return best_of_runs_curve(_ORDERS, one_run, leaf.mean, leaf.shape)
+    if isinstance(leaf, DiscreteLaplaceDpEvent):
+        # |z| and |z - 1| differ by exactly 1, so the loss is t or -t and nothing between: this
+        # is randomised response, the worst of all t-DP mechanisms. (The continuous Laplace
+        # mechanism of the same parameter costs less, and would be no bound.)
+        t = leaf.noise_parameter
+        log_sum = np.logaddexp(_ORDERS * t, (1 - _ORDERS) * t) - np.logaddexp(0.0, t)
+        return np.asarray(log_sum / (_ORDERS - 1))
+    if isinstance(leaf, GaussianDpEvent):
+        # Replacing a record moves the sum by the contributions of two.
+        moved = 1 if relation is NeighboringRelation.ADD_OR_REMOVE_ONE else 2
+        return np.asarray(_ORDERS * (moved / leaf.noise_multiplier) ** 2 / 2)
+    accountant = RdpAccountant(_ORDERS, relation)
+    if not accountant.supports(leaf):
+        raise InputError("A search over DP-SGD is accounted for under add_remove only.")
+    return np.asarray(accountant.compose(leaf).rdp)
 
 
 def _gdp_epsilon(event: DpEvent, delta: float, relation: NeighboringRelation) -> float:
@@ -340,6 +393,8 @@ ACCOUNTANTS: dict[str, tuple[Compute, bool]] = {
 }
 
 
-def _accountants_for(relation: str) -> tuple[str, ...]:
+def _accountants_for(event: DpEvent, relation: str) -> tuple[str, ...]:
+    if _searches(event):
+        return ("rdp",)
     # The other libraries measure a record's contribution, not the exchange of two.
     return tuple(ACCOUNTANTS) if relation == "add_remove" else ("pld",)

@@ -8,7 +8,7 @@ audit can watch every private number at one door.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -17,12 +17,15 @@ from dp_accounting.dp_event import (
     DpEvent,
     GaussianDpEvent,
     PoissonSampledDpEvent,
+    RepeatAndSelectDpEvent,
     SelfComposedDpEvent,
 )
 from numpy.typing import NDArray
 
 from dpfair.errors import ReceiptError
+from dpfair.privacy.events import parts, path_events
 from dpfair.privacy.noise import Noise
+from dpfair.privacy.repetition import halting_probability
 
 __all__ = ["Draw"]
 
@@ -34,15 +37,29 @@ class Draw:
     with multipliers s_1, s_2, ... together are one Gaussian of multiplier
     (s_1^-2 + s_2^-2 + ...)^(-1/2), and that must not be below s. Accounting them as separately
     sampled mechanisms would under-count.
+
+    A draw of the best of several runs adds no noise itself. It tells how many runs there are, and
+    every run pays for its own noise in a ledger of its own, within what this draw allows.
     """
 
-    __slots__ = ("_batch_open", "_laplace", "_multiplier", "_noise", "_precision", "_rate")
+    __slots__ = (
+        "_batch_open",
+        "_laplace",
+        "_multiplier",
+        "_noise",
+        "_precision",
+        "_rate",
+        "_search",
+        "_started",
+    )
 
     def __init__(self, event: DpEvent, noise: Noise) -> None:
         self._noise = noise
         self._rate = 1.0
         self._multiplier = 0.0
         self._laplace: Fraction | None = None
+        self._search = event if isinstance(event, RepeatAndSelectDpEvent) else None
+        self._started = False
         if isinstance(event, SelfComposedDpEvent):
             event = event.event
         if isinstance(event, PoissonSampledDpEvent):
@@ -95,6 +112,23 @@ class Draw:
         noise = self._noise.discrete_laplace(self._laplace, len(counts))
         self._laplace = None
         return [int(c) + z for c, z in zip(counts, noise, strict=True)]
+
+    def runs(self) -> int:
+        """How many runs this event paid for, by the law that its cost assumes.
+
+        Whoever learns it together with the winner learns more than was paid for.
+        """
+        if self._search is None or self._started:
+            raise ReceiptError("This draw did not pay for a search.")
+        self._started = True
+        shape = Fraction(self._search.shape)
+        return self._noise.repetitions(halting_probability(self._search.mean, shape), shape)
+
+    def allow(self, charges: Iterable[tuple[str, DpEvent]]) -> None:
+        """Refuse a run whose (scope, event) charges are not what this event lets a run cost."""
+        allowed = [] if self._search is None else list(map(parts, self._search.event.events))
+        if not all(parts(event) in allowed for event in path_events(charges)):
+            raise ReceiptError("A run charged what the search did not pay for.")
 
 
 def _precision(multiplier: float) -> float:

@@ -2,7 +2,8 @@
 
 dpfair uses three leaves: a Gaussian, a Poisson-sampled Gaussian and a discrete Laplace of
 sensitivity one, and composes them. Everything an accountant or the ledger needs to know about
-an event is its *parts*: a list of leaves with their multiplicities.
+an event is its *parts*: a list of leaves with their multiplicities. The best of several runs is
+one more leaf: what happens inside is not composed, and only Renyi DP knows its cost.
 
 A relation is part of what an event means: a Gaussian's noise multiplier is relative to the
 largest norm of **one record's contribution** (the accountant doubles it for ``replace_one``),
@@ -13,6 +14,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Rational
 from typing import Any
@@ -24,6 +27,7 @@ from dp_accounting.dp_event import (
     DpEvent,
     GaussianDpEvent,
     PoissonSampledDpEvent,
+    RepeatAndSelectDpEvent,
     SelfComposedDpEvent,
 )
 
@@ -33,6 +37,8 @@ from dpfair.errors import InputError
 __all__ = [
     "RELATIONS",
     "DpEvent",
+    "OneOfDpEvent",
+    "best_of_runs",
     "compose",
     "drawable",
     "event_from_json",
@@ -41,12 +47,15 @@ __all__ = [
     "gaussian_steps",
     "noisy_table",
     "parts",
+    "path_events",
     "pure_epsilon",
     "step_event",
 ]
 
 # More repetitions than any run has; beyond it a count is a mistake or an attack.
 MOST_REPETITIONS = 10**9
+MOST_ALTERNATIVES = 10**4
+MOST_RUNS = 10**4
 
 RELATIONS = {
     "add_remove": NeighboringRelation.ADD_OR_REMOVE_ONE,
@@ -103,6 +112,50 @@ def exact_epsilon(epsilon: Fraction | float | str) -> Fraction:
         raise InputError(f"Expected epsilon > 0 and finite, got {epsilon}.") from error
     validate.positive(epsilon=rounded)
     return exact
+
+
+@dataclass(frozen=True)
+class OneOfDpEvent(DpEvent):  # type: ignore[misc]
+    """One of several mechanisms, chosen without looking at a record.
+
+    The choice may be a coin for every record (in which scope it lies) or for the whole run (with
+    which settings). Renyi divergences are quasi-convex, hence the mixture costs at every order
+    at most what its dearest alternative costs at that order.
+    """
+
+    events: tuple[DpEvent, ...]
+
+    def __hash__(self) -> int:
+        return hash(tuple(frozenset(parts(event).items()) for event in self.events))
+
+
+def best_of_runs(alternatives: Iterable[DpEvent], mean: float, shape: float) -> DpEvent:
+    """A random number of runs, each one of the alternatives, of which only the best is released.
+
+    ``mean`` and ``shape`` are those of :mod:`dpfair.privacy.repetition`.
+    """
+    distinct: list[DpEvent] = []
+    for event in alternatives:
+        if event not in distinct:
+            distinct.append(event)
+    event = RepeatAndSelectDpEvent(OneOfDpEvent(tuple(distinct)), float(mean), float(shape))
+    _check_leaf(event)
+    return event
+
+
+def path_events(charges: Iterable[tuple[str, DpEvent]]) -> list[DpEvent]:
+    """All that a record pays, for every scope that it may lie in.
+
+    >>> len(path_events([("", step_event(1, 1)), ("a", step_event(2, 1)), ("b", step_event(3, 1))]))
+    3
+    """
+    listed = list(charges)
+    leaves = dict.fromkeys(scope for scope, _ in listed)
+    return [compose([e for scope, e in listed if _contains(scope, leaf)]) for leaf in leaves]
+
+
+def _contains(scope: str, leaf: str) -> bool:
+    return scope == "" or leaf == scope or leaf.startswith(scope + "/")
 
 
 def compose(events: list[DpEvent]) -> DpEvent:
@@ -172,8 +225,22 @@ def _check_leaf(event: DpEvent) -> None:
         validate.positive(noise_multiplier=event.noise_multiplier)
     elif isinstance(event, DiscreteLaplaceDpEvent) and event.sensitivity == 1:
         validate.positive(noise_parameter=event.noise_parameter)
+    elif isinstance(event, RepeatAndSelectDpEvent) and isinstance(event.event, OneOfDpEvent):
+        _check_runs(event)
     else:
         raise InputError(f"Expected a Gaussian or discrete Laplace event, got {event}.")
+
+
+def _check_runs(event: RepeatAndSelectDpEvent) -> None:
+    if not 1 < event.mean <= MOST_RUNS:
+        raise InputError(f"Expected 1 < mean number of runs <= {MOST_RUNS}, got {event.mean}.")
+    if not 0 <= event.shape <= 1:
+        raise InputError(f"Expected 0 <= shape <= 1, got {event.shape}.")
+    if not 0 < len(event.event.events) <= MOST_ALTERNATIVES:
+        raise InputError(f"Expected 1 to {MOST_ALTERNATIVES} alternatives of a run.")
+    for alternative in event.event.events:
+        if any(isinstance(leaf, RepeatAndSelectDpEvent) for leaf in parts(alternative)):
+            raise InputError("Expected runs that are no searches themselves.")
 
 
 def event_to_json(event: DpEvent) -> dict[str, Any]:
@@ -192,6 +259,13 @@ def event_to_json(event: DpEvent) -> dict[str, Any]:
         return {"kind": "Gaussian", "noise_multiplier": event.noise_multiplier}
     if isinstance(event, DiscreteLaplaceDpEvent):
         return {"kind": "DiscreteLaplace", "noise_parameter": event.noise_parameter}
+    if isinstance(event, RepeatAndSelectDpEvent):
+        return {
+            "kind": "BestOfRuns",
+            "mean": event.mean,
+            "shape": event.shape,
+            "one_of": [event_to_json(e) for e in event.event.events],
+        }
     raise InputError(f"Expected a Gaussian or discrete Laplace event, got {event}.")
 
 
@@ -223,6 +297,9 @@ def _event_from_json(data: dict[str, Any]) -> DpEvent:
         return GaussianDpEvent(_number(data["noise_multiplier"]))
     if kind == "DiscreteLaplace":
         return DiscreteLaplaceDpEvent(_number(data["noise_parameter"]), 1)
+    if kind == "BestOfRuns":
+        one_of = OneOfDpEvent(tuple(_event_from_json(e) for e in data["one_of"]))
+        return RepeatAndSelectDpEvent(one_of, _number(data["mean"]), _number(data["shape"]))
     raise InputError("Expected a known kind of privacy event.")
 
 

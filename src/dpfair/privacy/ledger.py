@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NoReturn
 
-from dp_accounting.dp_event import ComposedDpEvent
+from dp_accounting.dp_event import ComposedDpEvent, RepeatAndSelectDpEvent
 
 from dpfair import validate
 from dpfair.errors import BudgetError, InputError, ReceiptError
@@ -22,12 +22,12 @@ from dpfair.privacy.draw import Draw
 from dpfair.privacy.events import (
     RELATIONS,
     DpEvent,
-    compose,
     drawable,
     event_from_json,
     event_to_json,
     exact_epsilon,
     parts,
+    path_events,
     pure_epsilon,
 )
 from dpfair.privacy.noise import Noise
@@ -80,7 +80,7 @@ class Ledger:
         ``"add_remove"`` or ``"replace_one"``: what a neighbouring data set is.
     composition
         ``"tight"``: privacy loss distributions inside a scope (an exact sum if all of its noise
-        is Laplace), the worst of disjoint scopes.
+        is Laplace, Renyi DP if a search is among its events), the worst of disjoint scopes.
         ``"basic"``: every entry's own epsilon added up, as in the paper's eps + eps0 + eps1.
     rows_per_unit
         A person owns at most this many records. The budget is per person: by group privacy,
@@ -221,10 +221,9 @@ class Ledger:
             return 0.0
         if self.composition == "basic":
             return self._basic_total(entries)
-        return max(self._path_total(entries, leaf) for leaf in {e.scope for e in entries})
+        return max(self._cost(event) for event in path_events((e.scope, e.event) for e in entries))
 
-    def _path_total(self, entries: list[Entry], leaf: str) -> Fraction | float:
-        event = compose([e.event for e in entries if _contains(e.scope, leaf)])
+    def _cost(self, event: DpEvent) -> Fraction | float:
         pure = pure_epsilon(event)
         if pure is not None:
             return pure
@@ -258,8 +257,7 @@ class Receipt:
             raise ReceiptError("A composed event is drawn part by part.")
         with self._lock:  # or two threads could both take the last one
             if self._left[event] < 1:
-                name = "Gaussian" if pure_epsilon(event) is None else "DiscreteLaplace"
-                raise ReceiptError(f"Nothing is left on this receipt for {name} noise.")
+                raise ReceiptError(f"Nothing is left on this receipt for {_noise_of(event)}.")
             self._left[event] -= 1
         return Draw(event, self._noise)
 
@@ -267,8 +265,10 @@ class Receipt:
         raise ReceiptError("A receipt cannot be copied: it would pay twice.")
 
 
-def _contains(scope: str, leaf: str) -> bool:
-    return scope == "" or leaf == scope or leaf.startswith(scope + "/")
+def _noise_of(event: DpEvent) -> str:
+    if isinstance(event, RepeatAndSelectDpEvent):
+        return "a search"
+    return "Gaussian noise" if pure_epsilon(event) is None else "DiscreteLaplace noise"
 
 
 def _check_scope(scope: str) -> None:

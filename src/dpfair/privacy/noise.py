@@ -182,6 +182,22 @@ class Noise:
             if not (negative and magnitude == 0):
                 return -magnitude if negative else magnitude
 
+    def repetitions(self, halting: Fraction, shape: Fraction) -> int:
+        """A truncated negative binomial number k = 1, 2, ..., exactly, for a shape in [0, 1].
+
+        P(k) is proportional to (1 - halting)^k times the product of (j - 1 + shape) / j over
+        j = 2..k. Both factors are coins: one stops the count, the other starts it again.
+        """
+        count = 1
+        while not self._coin(halting):
+            count += 1
+            if not self._coin((count - 1 + shape) / count):
+                count = 1
+        return count
+
+    def _coin(self, probability: Fraction) -> bool:
+        return self.below(probability.denominator) < probability.numerator
+
     def _bernoulli_exp(self, numerator: int, denominator: int) -> bool:
         """True with probability exp(-numerator/denominator), for a ratio in [0, 1]."""
         k = 1

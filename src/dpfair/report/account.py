@@ -1,4 +1,4 @@
-"""Section 5: the privacy account, entry by entry and scope by scope."""
+"""The privacy account, entry by entry and scope by scope."""
 
 from __future__ import annotations
 
@@ -42,6 +42,7 @@ class ScopeCost:
 
     name: str
     epsilon: float
+    purposes: str
     plot: Markup
 
 
@@ -74,6 +75,7 @@ def privacy_account(model: Any) -> Account | None:
             ScopeCost(
                 _scope(scope),
                 rows * epsilon,
+                "; ".join(dict.fromkeys(e.purpose for e in ledger.entries if e.scope == scope)),
                 bar(rows * epsilon, claim.epsilon, f"Scope {_scope(scope)} against the budget"),
             )
             for scope, epsilon in costs.items()

@@ -1,19 +1,16 @@
-"""Sections 6 to 8: what is released, what stays inside, what was assumed, and the limits."""
+"""The last sections: what is released, what stays inside, what was assumed, and the limits."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
-from dpfair.fairness.release import Release
 from dpfair.report import words
 from dpfair.schema import Categorical, Numeric, Schema
 
 __all__ = [
-    "counts_table",
     "disclosures",
     "internal_numbers",
     "limits",
@@ -28,15 +25,6 @@ class Disclosure:
     what: str
     status: str
     why: str
-
-
-@dataclass(frozen=True)
-class Counts:
-    """The table that fairness was computed from."""
-
-    exact: bool
-    public_sizes: bool
-    rows: tuple[tuple[str, int, int, str], ...]
 
 
 def disclosures(model: Any, *, evaluated: bool) -> list[Disclosure]:
@@ -57,7 +45,9 @@ def disclosures(model: Any, *, evaluated: bool) -> list[Disclosure]:
     rows = [
         first,
         Disclosure(
-            "The counts by group and decision",
+            "The counts by group, label and score"
+            if model.release_.labelled
+            else "The counts by group and decision",
             public,
             "exact: nothing protects them" if model.ledger_ is None else paid,
         ),
@@ -71,20 +61,6 @@ def disclosures(model: Any, *, evaluated: bool) -> list[Disclosure]:
         why = "computed on records without paying; do not publish"
         rows.append(Disclosure("The evaluation below", "internal", why))
     return rows
-
-
-def counts_table(release: Release) -> Counts:
-    """The released counts, with the standard deviation of their noise."""
-    return Counts(
-        exact=any(math.isinf(t) for t in release.noise),
-        public_sizes=release.sizes is not None,
-        rows=tuple(
-            (name, accepted, rejected, "none" if math.isinf(t) else f"± {_deviation(t):.2f}")
-            for name, (rejected, accepted), t in zip(
-                release.groups, release.counts, release.noise, strict=True
-            )
-        ),
-    )
 
 
 def internal_numbers(evaluation: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -101,6 +77,7 @@ def internal_numbers(evaluation: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("n", "records", "{:,}"),
         ("accuracy", "accuracy", "{:.4f}"),
         ("gap", "gap between groups", "{:.4f}"),
+        ("notion_gap", "gap of the model's own notion", "{:.4f}"),
         ("floor", "gap that a perfectly fair model would show on as many records", "{:.4f}"),
     ):
         if (value := rest.pop(key, None)) is not None:
@@ -136,6 +113,11 @@ def limits(model: Any) -> list[str]:
             "The certified gap is about new records from the same population as the counted ones: "
             "if the applicants change, it has to be certified again."
         )
+    if getattr(model, "mode", "") == "reuse" and getattr(model, "rule", "") == "optimal":
+        said.append(
+            "The counted records also trained the scorer, so the estimates of accuracy and gap are "
+            "a little too good."
+        )
     if getattr(model, "coins", "keyed") == "keyed":
         said.append(
             "A decision that the rule leaves to chance uses one keyed coin per record: the same "
@@ -147,11 +129,6 @@ def limits(model: Any) -> list[str]:
             "record can get another answer the next time."
         )
     return said
-
-
-def _deviation(t: float) -> float:
-    """Standard deviation of discrete Laplace noise: sqrt(2 q) / (1 - q) with q = exp(-t)."""
-    return math.sqrt(2 * math.exp(-t)) / -math.expm1(-t)
 
 
 def _column(column: Numeric | Categorical) -> tuple[str, str, str]:

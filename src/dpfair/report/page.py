@@ -10,26 +10,15 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 import dpfair
+from dpfair.certificate import round_down, round_up
 from dpfair.errors import InputError
 from dpfair.report import words
 from dpfair.report.account import privacy_account
-from dpfair.report.disclosure import (
-    counts_table,
-    disclosures,
-    internal_numbers,
-    limits,
-    schema_rows,
-)
-from dpfair.report.summary import (
-    asked,
-    gap_bounds,
-    group_moves,
-    headline_facts,
-    promises,
-    rule_sentences,
-    warnings_of,
-)
-from dpfair.report.svg import interval_plot
+from dpfair.report.bounds import frontier_of, gap_bounds, method_of, pair_bounds
+from dpfair.report.counts import counts_of, decided_of
+from dpfair.report.disclosure import disclosures, internal_numbers, limits, schema_rows
+from dpfair.report.groups import acceptance_rows, rate_plots, rule_sentences
+from dpfair.report.summary import asked, headline_facts, promises, warnings_of
 
 __all__ = ["render_report", "write_report"]
 
@@ -45,8 +34,9 @@ def write_report(model: Any, path: str | Path, evaluation: Mapping[str, Any] | N
         The file to write. An existing one is replaced.
     evaluation
         Numbers measured on records without paying: any of ``n``, ``accuracy``, ``gap``,
-        ``group_rates`` (group name to rate) and ``floor`` (the gap that a perfectly fair model
-        would show on as many records). The page then marks them, and itself, as internal.
+        ``notion_gap``, ``group_rates`` (group name to rate) and ``floor`` (the gap that a
+        perfectly fair model would show on as many records). The page then marks them, and
+        itself, as internal.
 
     Privacy
     -------
@@ -94,7 +84,8 @@ def render_report(model: Any, evaluation: Mapping[str, Any] | None = None) -> st
     certificate = getattr(model, "certificate_", None)
     if certificate is None:
         raise InputError(f"Expected a fitted model with a certificate, got {type(model).__name__}.")
-    moves = group_moves(certificate.fairness)
+    fairness = certificate.fairness
+    pairs, more_pairs = pair_bounds(fairness)
     return _template().render(
         version=dpfair.__version__,
         certificate=certificate,
@@ -102,14 +93,19 @@ def render_report(model: Any, evaluation: Mapping[str, Any] | None = None) -> st
         warnings=warnings_of(model, internal=evaluation is not None),
         facts=headline_facts(model),
         promises=promises(certificate),
-        moves=moves,
-        plot=interval_plot(moves, "Acceptance rate of each group before and after the rule"),
-        rules=rule_sentences(certificate.fairness.groups, model.rule_.accept.tolist()),
-        bounds=gap_bounds(certificate.fairness.bounds),
+        rates=rate_plots(fairness),
+        acceptance=acceptance_rows(fairness),
+        rules=rule_sentences(fairness.groups, model.rule_),
+        bounds=gap_bounds(fairness.bounds),
+        bound_method=method_of(fairness.bounds),
+        pairs=pairs,
+        more_pairs=more_pairs,
+        frontier=frontier_of(model),
         exact=any(math.isinf(t) for t in model.release_.noise),
         account=privacy_account(model),
         disclosures=disclosures(model, evaluated=evaluation is not None),
-        counts=counts_table(model.release_),
+        counts=counts_of(model),
+        decided=decided_of(getattr(model, "check_release_", None)),
         internal=None if evaluation is None else internal_numbers(evaluation),
         assumed=certificate.privacy.assumed_public,
         columns=schema_rows(getattr(model, "schema_", None)),
@@ -128,4 +124,6 @@ def _template() -> Template:
     )
     environment.filters["percent"] = words.percent
     environment.filters["percent_range"] = words.percent_range
+    environment.filters["round_down"] = round_down
+    environment.filters["round_up"] = round_up
     return environment.get_template("page.html.j2")

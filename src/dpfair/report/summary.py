@@ -1,39 +1,24 @@
-"""Sections 1 to 4: what was asked, what is promised, and what happens to each group."""
+"""Sections 1 and 2: what was asked, and what is promised."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from markupsafe import Markup
-
-from dpfair.certificate import Certificate, FairnessClaim, round_up
+from dpfair.certificate import Certificate, round_down, round_up
+from dpfair.fairness.notions import NOTIONS
 from dpfair.report import words
-from dpfair.report.svg import Move, bar
 
-__all__ = [
-    "asked",
-    "gap_bounds",
-    "group_moves",
-    "headline_facts",
-    "promises",
-    "rule_sentences",
-    "warnings_of",
-]
+__all__ = ["Line", "asked", "headline_facts", "promises", "warnings_of"]
 
-# How a certificate says that something was learned without paying.
-
-# Bounds on the gap, strongest promise first; a certificate's other bounds are not about the gap.
-EXPLAINED = {
-    "C3": "Certified. The worst case over all rates that fit the released counts, knowing that not "
-    "every group can be extreme at once (Fisher's region). Chosen before the data was seen.",
-    "C2": "An exact interval for each group on its own, and the worst case over all of them.",
-    "C1": "From the sizes and the noise alone, so known before any data is seen (Chernoff).",
-    "paper theorem": "The paper's bound with the same confidence, also known beforehand.",
-    "paper proposition (mean)": "The paper's bound on the gap on average over many models: not a "
-    "promise about this one, so a shorter bar is not a stronger promise.",
+MODES = {
+    "certified": "certified: some records train the scorer, others are counted, so that the counts "
+    "say something certain about new records",
+    "reuse": "reuse: all records train the scorer and are counted, too; more accurate, but the "
+    "counts cannot certify a gap",
+    "checked": "reuse with a check: the records that train the scorer are counted, too, and "
+    "records set aside check the finished rule",
 }
 
 
@@ -45,16 +30,6 @@ class Line:
     text: str
     state: str = ""
     note: str = ""
-
-
-@dataclass(frozen=True)
-class Bound:
-    """One bound on the gap, with its bar."""
-
-    name: str
-    printed: str
-    explanation: str
-    plot: Markup
 
 
 def asked(model: Any) -> list[Line]:
@@ -78,7 +53,31 @@ def asked(model: Any) -> list[Line]:
         lines.append(Line("Groups", "none: no sensitive column was given"))
     else:
         lines.append(Line("Groups", f"{groups.name}: {words.listing(groups.values, 30)}"))
-    return [*lines, Line("Confidence", f"{100 * fairness.confidence:.4g}%")]
+    return [*lines, *_wanted(model), Line("Confidence", f"{100 * fairness.confidence:.4g}%")]
+
+
+def _wanted(model: Any) -> list[Line]:
+    """What the rule had to achieve."""
+    fairness = model.certificate_.fairness
+    notion, tolerance = NOTIONS[fairness.notion], f"{fairness.tolerance:.4g}"
+    allowed = f"a gap of {tolerance} is allowed" if fairness.tolerance else "no gap is allowed"
+    if notion.ratio:
+        allowed = f"the smallest rate must be {1 - fairness.tolerance:.4g} of the largest"
+    lines = []
+    if len(fairness.groups) > 1:
+        lines.append(Line("Fairness", f"{notion.title}; {allowed}"))
+    if getattr(model, "rule", "") != "optimal":
+        return lines
+    checked = getattr(model, "check_release_", None) is not None
+    lines.append(Line("Mode", MODES["checked" if checked else model.mode]))
+    if model.target is not None:
+        lines.append(Line("Acceptance", f"{words.percent(model.target)} of all records"))
+    if model.capacity is not None:
+        lines.append(Line("Capacity", f"at most {words.percent(model.capacity)} of all records"))
+    if tuple(model.costs) != (1, 1):
+        wrong = f"{model.costs[0]:g} for a wrong acceptance, {model.costs[1]:g} for a rejection"
+        lines.append(Line("Costs", wrong))
+    return lines
 
 
 def warnings_of(model: Any, *, internal: bool) -> list[Line]:
@@ -96,8 +95,8 @@ def warnings_of(model: Any, *, internal: bool) -> list[Line]:
 
 
 def headline_facts(model: Any) -> list[Line]:
-    """The three facts in large print."""
-    privacy, fairness = model.certificate_.privacy, model.certificate_.fairness
+    """The facts in large print."""
+    privacy = model.certificate_.privacy
     delta = f"δ = {privacy.delta:g}, for {privacy.unit}"
     budget = Line("Privacy budget", f"ε = {words.cost(privacy.epsilon)}", "", delta)
     if math.isinf(privacy.epsilon):
@@ -109,13 +108,35 @@ def headline_facts(model: Any) -> list[Line]:
         private = Line("Is it private?", "NO", "bad", "NOT PRIVATE, see above")
     else:
         private = Line("Is it private?", "Yes", "good", "all noise from the system's secure source")
+    return [budget, private, _gap_fact(model.certificate_), *_accuracy_fact(model.certificate_)]
+
+
+def _gap_fact(certificate: Certificate) -> Line:
+    fairness = certificate.fairness
+    notion = NOTIONS[fairness.notion]
     if fairness.gap_bound is None:
-        gap = Line("Certified gap", "none", "bad", "NOT CERTIFIED, see above")
-    else:
-        points = f"{round_up(100 * fairness.gap_bound, 2)} percentage points between any two groups"
-        name = f"Certified gap at {100 * fairness.confidence:.4g}%"
-        gap = Line(name, f"≤ {round_up(fairness.gap_bound)}", "good", points)
-    return [budget, gap, private]
+        if fairness.gap_estimate is None or len(fairness.groups) < 2:
+            return Line("Certified gap", "none", "bad", "NOT CERTIFIED, see above")
+        shown = f"≈ {fairness.gap_estimate:.4f}"
+        return Line("Estimated gap", shown, "bad", "NOT CERTIFIED, see above")
+    at = f"at {100 * fairness.confidence:.4g}%"
+    if notion.ratio:
+        ratio = round_down(1 - fairness.gap_bound)
+        return Line(f"Certified ratio {at}", f"≥ {ratio}", "good", notion.title)
+    points = f"{round_up(100 * fairness.gap_bound, 2)} percentage points between any two groups"
+    note = f"{notion.title}: {points}"
+    return Line(f"Certified gap {at}", f"≤ {round_up(fairness.gap_bound)}", "good", note)
+
+
+def _accuracy_fact(certificate: Certificate) -> list[Line]:
+    fairness = certificate.fairness
+    if fairness.accuracy_estimate is None:
+        return []
+    estimate = f"{fairness.accuracy_estimate:.4f}"
+    if fairness.accuracy_bound is None:
+        return [Line("Accuracy", f"≈ {estimate}", "", "an estimate, without a promise")]
+    name = f"Certified accuracy at {100 * fairness.confidence:.4g}%"
+    return [Line(name, f"≥ {round_down(fairness.accuracy_bound)}", "good", f"estimated {estimate}")]
 
 
 def promises(certificate: Certificate) -> list[Line]:
@@ -126,55 +147,3 @@ def promises(certificate: Certificate) -> list[Line]:
         broken = name == "NOT PRIVATE" or text.startswith("NOT CERTIFIED")
         lines.append(Line(name, text, "bad" if broken else ""))
     return lines
-
-
-def group_moves(fairness: FairnessClaim) -> list[Move]:
-    """The rates of every group before and after the rule."""
-    columns = (
-        fairness.groups,
-        fairness.rates_before,
-        fairness.rates_after,
-        fairness.before,
-        fairness.after,
-    )
-    return [Move(*row) for row in zip(*columns, strict=True)]
-
-
-def rule_sentences(groups: Sequence[str], accept: Sequence[Sequence[float]]) -> list[str]:
-    """What the rule does, one sentence per group.
-
-    Examples
-    --------
-    >>> for sentence in rule_sentences(["f", "m", "x"], [[0.092, 1], [0, 0.67], [0, 1]]):
-    ...     print(sentence)
-    Of those the scorer rejects in group f, 9.2% are accepted.
-    Of those the scorer accepts in group m, 67.0% stay accepted.
-    In group x every decision of the scorer stands.
-    """
-    said = []
-    for group, (lift, keep) in zip(groups, accept, strict=True):
-        kept = f"accepts in group {group}, {words.percent(keep)} stay accepted"
-        lifted = f"rejects in group {group}, {words.percent(lift)} are accepted"
-        if keep < 1 and lift > 0:
-            said.append(f"Of those the scorer {kept}; of those it {lifted}.")
-        elif keep < 1 or lift > 0:
-            said.append(f"Of those the scorer {kept if keep < 1 else lifted}.")
-        else:
-            said.append(f"In group {group} every decision of the scorer stands.")
-    return said
-
-
-def gap_bounds(bounds: Mapping[str, float]) -> list[Bound]:
-    """The bounds on the gap that exist for this release, on one scale."""
-    found = {name: bounds[name] for name in EXPLAINED if name in bounds}
-    longest = max(found.values(), default=1.0)
-    kinds = {"C3": "strong", "paper proposition (mean)": "mean"}
-    return [
-        Bound(
-            name,
-            round_up(value),
-            EXPLAINED[name],
-            bar(value, longest, f"{name}: {round_up(value)}", kinds.get(name, "plain")),
-        )
-        for name, value in found.items()
-    ]

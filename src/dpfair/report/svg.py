@@ -7,6 +7,7 @@ fills in for light, dark and print. The elements are built as XML, hence every n
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,24 +15,25 @@ from xml.etree import ElementTree
 
 from markupsafe import Markup
 
-__all__ = ["Move", "bar", "interval_plot", "ticks"]
+__all__ = ["Move", "bar", "frontier_plot", "histogram", "interval_plot", "ticks"]
 
 Element = ElementTree.Element
 Interval = tuple[float, float]
 
-LEGEND, ROW, AXIS = 34, 72, 26
+LEGEND, ROW, SHORT_ROW, AXIS = 34, 72, 52, 26
+FRONTIER, HISTOGRAM = 240, 58
 LONGEST_NAME = 34
 
 
 @dataclass(frozen=True)
 class Move:
-    """The acceptance rate of one group before and after the rule, with intervals."""
+    """A rate of one group after the rule and, where known, before it, with intervals if any."""
 
     name: str
-    before: float
+    before: float | None
     after: float
-    before_interval: Interval
-    after_interval: Interval
+    before_interval: Interval | None
+    after_interval: Interval | None
 
 
 def interval_plot(moves: Sequence[Move], title: str) -> Markup:
@@ -43,19 +45,93 @@ def interval_plot(moves: Sequence[Move], title: str) -> Markup:
     >>> plot.count("<circle"), "a &lt; b" in plot
     (4, True)
     """
-    ends = [x for m in moves for x in (*m.before_interval, *m.after_interval)]
+    ends = [x for m in moves for x in (*(m.before_interval or ()), *(m.after_interval or ()))]
+    ends += [m.after for m in moves]
     marks = ticks(min(ends), max(ends))
-    bottom = LEGEND + ROW * len(moves)
+    both = any(m.before is not None for m in moves)
+    top, row = (LEGEND, ROW) if both else (0, SHORT_ROW)
+    bottom = top + row * len(moves)
     svg = _svg(bottom + AXIS, title)
     for mark in marks:
-        _line(svg, "grid", (_x(mark, marks), LEGEND), (_x(mark, marks), bottom))
-    _legend(svg)
+        _line(svg, "grid", (_x(mark, marks), top), (_x(mark, marks), bottom))
+    if both:
+        _legend(svg, (("before", "the scorer alone", 6), ("after", "after the rule", 142)))
     for i, move in enumerate(moves):
-        _row(svg, move, marks, LEGEND + ROW * i)
-    for mark in marks:
-        ends_at = {marks[0]: "start", marks[-1]: "end"}
-        anchor = ends_at.get(mark, "middle")
-        _text(svg, f"{mark:.4g}%", _x(mark, marks), bottom + 18, "tick", anchor)
+        _row(svg, move, marks, top + row * i)
+    _axis(svg, marks, bottom)
+    return _markup(svg)
+
+
+def frontier_plot(
+    curves: Sequence[Sequence[tuple[float, float]]],
+    own: tuple[float, float] | None,
+    title: str,
+) -> Markup:
+    """Accuracy against the gap: the estimates, the certified pairs if any, and the model itself.
+
+    Examples
+    --------
+    >>> frontier_plot([[(0.0, 0.8), (0.1, 0.85)]], (0.0, 0.8), "Trade-offs").count("<circle")
+    5
+    """
+    points = [point for curve in curves for point in curve] + ([own] if own else [])
+    across = ticks(0.0, max(gap for gap, _ in points))
+    up = ticks(min(a for _, a in points), max(a for _, a in points), near=True)
+    bottom = LEGEND + FRONTIER
+    svg = _svg(bottom + AXIS + 18, title)
+
+    def place(point: tuple[float, float]) -> tuple[str, int]:
+        share = (100 * point[1] - up[0]) / (up[-1] - up[0])
+        return _x(100 * point[0], across, left=0.08), round(bottom - FRONTIER * share)
+
+    for mark in up:
+        y = place((0.0, mark / 100))[1]
+        _line(svg, "grid", ("8%", y), ("100%", y))
+        _text(svg, f"{mark:.4g}%", "7%", y + 4, "tick", "end")
+    for curve, kind in zip(curves, ("after", "before"), strict=False):
+        for start, end in itertools.pairwise(map(place, curve)):
+            _line(svg, f"curve {kind}", start, end)
+        for point in curve:
+            _dot(svg, kind, *place(point), size=4)
+    if own is not None:
+        _dot(svg, "own", *place(own), size=9)
+    entries = [("after", "estimated", 6)]
+    entries += [("before", "certified", 96)] if len(curves) > 1 else []
+    entries += [("own", "this model", 186 if len(curves) > 1 else 96)] if own else []
+    _legend(svg, entries)
+    _axis(svg, across, bottom, left=0.08)
+    _text(svg, "gap between groups →", "100%", bottom + 36, "tick", "end")
+    _text(svg, "accuracy ↑", "0%", bottom + 36, "tick", "start")
+    return _markup(svg)
+
+
+def histogram(rows: Sequence[Sequence[float]], cuts: Sequence[float], title: str) -> Markup:
+    """Bars over the score from 0 to 1 and lines where a rule cuts.
+
+    The height of a bar is the square root of its count, so that few records show, too; its
+    colours have the shares of the rows, the last row lowest.
+
+    Examples
+    --------
+    >>> histogram([[3, 1], [1, 4]], [0.4], "Scores").count("<rect")
+    4
+    """
+    totals = [sum(column) for column in zip(*rows, strict=True)]
+    tallest = math.sqrt(max(totals)) or 1.0
+    svg = _svg(HISTOGRAM + 18, title)
+    for i, total in enumerate(totals):
+        y, whole = float(HISTOGRAM), HISTOGRAM * math.sqrt(total) / tallest
+        for kind, row in zip(("strong", "plain"), rows[::-1], strict=False):
+            height = whole * row[i] / total if total > 0 else 0.0
+            y -= height
+            box = {"x": _percent(i / len(totals)), "width": _percent(0.92 / len(totals))}
+            box |= {"y": f"{y:.2f}", "height": f"{height:.2f}"}
+            ElementTree.SubElement(svg, "rect", {"class": f"bar {kind}", **box})
+    _line(svg, "base", ("0%", HISTOGRAM), ("100%", HISTOGRAM))
+    for cut in cuts:
+        _line(svg, "cut", (_percent(cut), 0), (_percent(cut), HISTOGRAM + 4))
+    for score, anchor in ((0, "start"), (0.5, "middle"), (1, "end")):
+        _text(svg, f"{score:g}", _percent(score), HISTOGRAM + 15, "tick", anchor)
     return _markup(svg)
 
 
@@ -75,8 +151,10 @@ def bar(value: float, limit: float, title: str, kind: str = "plain") -> Markup:
     return _markup(svg)
 
 
-def ticks(low: float, high: float) -> list[float]:
+def ticks(low: float, high: float, *, near: bool = False) -> list[float]:
     """Round percentages that span the rates; from zero, unless all rates are far from it.
+
+    With ``near`` they only span the rates.
 
     Examples
     --------
@@ -88,7 +166,7 @@ def ticks(low: float, high: float) -> list[float]:
     [0.0, 1.0]
     """
     low, high = 100 * low, max(100 * high, 1.0)
-    if low < high / 2:
+    if low < high / 2 and not near:
         low = 0.0
     steps = [base * 10.0**power for power in (0, 1) for base in (1, 2, 5)]
     step = next((s for s in steps if (high - low) / s <= 7), 20.0)
@@ -97,24 +175,37 @@ def ticks(low: float, high: float) -> list[float]:
 
 
 def _row(svg: Element, move: Move, marks: Sequence[float], top: int) -> None:
-    before, after = (_x(100 * rate, marks) for rate in (move.before, move.after))
-    shown = f"{move.before:.1%} → {move.after:.1%}"
+    after = _x(100 * move.after, marks)
     _text(svg, _short(move.name), "0%", top + 18, "name", "start")
+    shown, y = f"{move.after:.1%}", top + 34
+    if move.before is not None:
+        shown, y = f"{move.before:.1%} → {shown}", top + 50
+        before = _x(100 * move.before, marks)
+        _line(svg, "shift", (before, top + 34), (after, y))
+        _whisker(svg, "before", before, move.before_interval, marks, top + 34)
     _text(svg, shown, "100%", top + 18, "value", "end")
-    _line(svg, "shift", (before, top + 34), (after, top + 50))
-    for kind, dot, interval, y in (
-        ("before", before, move.before_interval, top + 34),
-        ("after", after, move.after_interval, top + 50),
-    ):
-        low, high = (_x(100 * end, marks) for end in interval)
+    _whisker(svg, "after", after, move.after_interval, marks, y)
+
+
+def _whisker(
+    svg: Element, kind: str, dot: str, ends: Interval | None, marks: Sequence[float], y: int
+) -> None:
+    if ends is not None:
+        low, high = (_x(100 * end, marks) for end in ends)
         _line(svg, f"interval {kind}", (low, y), (high, y))
         for end in (low, high):
             _line(svg, f"cap {kind}", (end, y - 4), (end, y + 4))
-        _dot(svg, kind, dot, y)
+    _dot(svg, kind, dot, y)
 
 
-def _legend(svg: Element) -> None:
-    for kind, words, x in (("before", "the scorer alone", 6), ("after", "after the rule", 142)):
+def _axis(svg: Element, marks: Sequence[float], bottom: int, left: float = 0.0) -> None:
+    for mark in marks:
+        anchor = {marks[0]: "start", marks[-1]: "end"}.get(mark, "middle")
+        _text(svg, f"{mark:.4g}%", _x(mark, marks, left), bottom + 18, "tick", anchor)
+
+
+def _legend(svg: Element, entries: Sequence[tuple[str, str, int]]) -> None:
+    for kind, words, x in entries:
         _dot(svg, kind, str(x), 11)
         _text(svg, words, str(x + 11), 15, "tick", "start")
 
@@ -130,8 +221,8 @@ def _line(svg: Element, kind: str, start: tuple[str, int], end: tuple[str, int])
     ElementTree.SubElement(svg, "line", {"class": kind, **ends})
 
 
-def _dot(svg: Element, kind: str, x: str, y: int) -> None:
-    ElementTree.SubElement(svg, "circle", {"class": kind, "cx": x, "cy": str(y), "r": "5"})
+def _dot(svg: Element, kind: str, x: str, y: int, size: int = 5) -> None:
+    ElementTree.SubElement(svg, "circle", {"class": kind, "cx": x, "cy": str(y), "r": str(size)})
 
 
 def _text(svg: Element, words: str, x: str, y: int, kind: str, anchor: str) -> None:
@@ -139,8 +230,8 @@ def _text(svg: Element, words: str, x: str, y: int, kind: str, anchor: str) -> N
     ElementTree.SubElement(svg, "text", {"class": kind, **place}).text = words
 
 
-def _x(value: float, marks: Sequence[float]) -> str:
-    return _percent((value - marks[0]) / (marks[-1] - marks[0]))
+def _x(value: float, marks: Sequence[float], left: float = 0.0) -> str:
+    return _percent(left + (1 - left) * (value - marks[0]) / (marks[-1] - marks[0]))
 
 
 def _percent(share: float) -> str:

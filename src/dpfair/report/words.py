@@ -9,6 +9,7 @@ from dp_accounting.dp_event import (
     DiscreteLaplaceDpEvent,
     GaussianDpEvent,
     PoissonSampledDpEvent,
+    RepeatAndSelectDpEvent,
 )
 
 from dpfair.privacy.events import DpEvent, parts
@@ -105,6 +106,9 @@ def _leaf(leaf: DpEvent, repeats: int) -> str:
         if repeats == 1:
             return f"discrete Laplace, ε = {each} per table"
         return f"discrete Laplace, ε = {each} in each of the {repeats} cells that a neighbour moves"
+    if isinstance(leaf, RepeatAndSelectDpEvent):
+        each = "; or ".join(map(mechanism, leaf.event.events[:5]))
+        return f"{times}best of a random number of runs (mean {leaf.mean:g}), each: {each}"
     return f"{times}{type(leaf).__name__.removesuffix('DpEvent')}"
 
 

@@ -1,0 +1,78 @@
+"""``dpfair benchmark``: our classifier on fresh splits of a shipped data set."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from dpfair import validate
+from dpfair.cli.options import AsJson, Delta
+from dpfair.cli.output import print_json
+from dpfair.cli.progress import progress_bar
+
+
+def benchmark(
+    dataset: Annotated[str, typer.Argument(metavar="DATASET", help="adult or credit.")],
+    epsilon: Annotated[float, typer.Option(help="The privacy budget of each fit.")],
+    seeds: Annotated[str, typer.Option(help="Splits, such as 1000-1049.")] = "1000-1049",
+    mode: Annotated[str, typer.Option(help="certified, reuse or batch.")] = "certified",
+    notion: Annotated[str, typer.Option(help="What is fair.")] = "demographic_parity",
+    tolerance: Annotated[float, typer.Option(help="The largest gap allowed.")] = 0.0,
+    rule: Annotated[str, typer.Option(help="optimal or algorithm2.")] = "optimal",
+    sensitive: Annotated[
+        str | None, typer.Option(help="The column with the groups, or several: sex,race.")
+    ] = None,
+    trees: Annotated[bool, typer.Option("--trees", help="Boosted trees on top.")] = False,
+    delta: Delta = 1e-5,
+    jobs: Annotated[int, typer.Option(help="Processes.")] = 2,
+    as_json: AsJson = False,
+) -> None:
+    """Fit on three quarters of public data, test on the rest, many times. Seeded, not private."""
+    validate.positive(epsilon=epsilon)
+    validate.in_open_interval(0, 1, delta=delta)
+    validate.at_least(1, jobs=jobs)
+
+    from dpfair.experiments.benchmark import Setting, parse_seeds, run_benchmark, summary
+
+    chosen = parse_seeds(seeds)
+    setting = Setting(
+        dataset,
+        epsilon,
+        mode="certified" if rule == "algorithm2" else mode,
+        notion=notion,
+        tolerance=tolerance,
+        rule=rule,
+        sensitive=tuple(sensitive.split(",")) if sensitive else (),
+        trees=trees,
+        delta=delta,
+    )
+    with progress_bar("splits", len(chosen)) as progress:
+        runs = run_benchmark(setting, chosen, jobs=jobs, progress=progress)
+    result = summary(setting, runs)
+    if as_json:
+        print_json({**result, "runs": runs})
+        return
+    print(f"{dataset}, epsilon {epsilon:g}, {rule}, {mode}: {len(runs)} splits, seeds {seeds}")
+    for line in lines(result):
+        print(f"  {line}")
+
+
+def lines(result: dict[str, Any]) -> list[str]:
+    """A line per number, with its standard error."""
+    shown = [
+        ("accuracy", "accuracy", ""),
+        ("gap", f"gap ({result['notion'].replace('_', ' ')})", ""),
+        ("floor", "floor of the gap", "what a fair rule shows on as many records"),
+        ("signed_gap", "signed gap", "first group minus second"),
+        ("certified_gap", "certified gap", ""),
+        ("certified_accuracy", "certified accuracy", ""),
+    ]
+    found = []
+    for name, title, note in shown:
+        if result[name] is None:
+            continue
+        error = result.get(f"{name}_error")
+        precision = f" ± {error:.4f}" if error is not None else ""
+        found.append(f"{title:<28} {result[name]:7.4f}{precision}   {note}".rstrip())
+    return found

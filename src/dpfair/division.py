@@ -1,0 +1,173 @@
+"""How a fit divides its records and its budget: by its parameters alone, never by a record.
+
+================  ==========================  =================================================
+mode              scopes                      charges
+================  ==========================  =================================================
+``certified``     train, release (disjoint)   train: training and, for thresholds to be placed,
+                                              a planning table; release: one table. Each scope
+                                              may use the whole epsilon (parallel composition).
+``reuse``         everybody                   training and one table, in one tight composition
+``reuse`` with    fit, check (disjoint)       fit: as before; check: one small table with the
+a check                                       whole epsilon
+================  ==========================  =================================================
+
+The paper's rule knows only the first row, without planning, and with ``composition="basic"`` its
+charges add up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpfair import validate
+from dpfair.errors import BudgetError, InputError
+from dpfair.fairness.release import table_events
+from dpfair.privacy.events import DpEvent
+
+__all__ = ["MODES", "RELEASE_SHARE", "Division", "divide", "divide_algorithm2"]
+
+MODES = ("certified", "reuse")
+
+RELEASE_SHARE = 0.5
+"""The records that are counted in certified mode: a certificate is as sharp as they are many."""
+
+ALGORITHM2_RELEASE_SHARE = 1 / 3
+
+
+@dataclass(frozen=True)
+class Division:
+    """Scopes with their shares of the records, and what each step may cost a record."""
+
+    shares: dict[str, float]
+    train_scope: str
+    release_scope: str
+    check_scope: str | None
+    epsilon: Fraction
+    plan_epsilon: Fraction | None
+    release_epsilon: Fraction
+    training_epsilon: Fraction
+
+    def share(self, scope: str) -> float:
+        """The share of the records in a scope."""
+        return self.shares.get(scope, 1.0)
+
+    def beside_training(self, groups: int, relation: str) -> list[DpEvent]:
+        """What else is charged to the records that train."""
+        events: list[DpEvent] = []
+        if self.plan_epsilon is not None:
+            events += table_events(self.plan_epsilon, groups, relation, public_sizes=False)
+        if self.release_scope == self.train_scope:
+            events += table_events(self.release_epsilon, groups, relation, public_sizes=False)
+        return events
+
+
+def counting_epsilon(epsilon: Fraction, *, by_label: bool = False) -> Fraction:
+    """What a table costs when it counts the training records: a tenth, but 0.2 if possible.
+
+    Notions that compare records of one label have fewer of them to count, and get the double.
+
+    The noise of a table falls like 1 / epsilon and soon vanishes beside the sampling error, which
+    does not; so a large budget needs a smaller part of itself for counting.
+
+    >>> [float(counting_epsilon(Fraction(e))) for e in ("9", "3", "1", "0.3")]
+    [0.9, 0.3, 0.2, 0.105]
+    """
+    wanted = max(Fraction(1, 5), epsilon / 10) * (2 if by_label else 1)
+    return min(Fraction(7, 20) * epsilon, wanted)
+
+
+def divide(
+    epsilon: Fraction,
+    *,
+    mode: str,
+    placed: bool,
+    by_label: bool = False,
+    release_epsilon: Fraction | None,
+    release_share: float | None,
+    check_share: float,
+) -> Division:
+    """The division for a rule found by linear programming.
+
+    ``placed`` rules fix their targets by a planning table; ``by_label`` says that the notion
+    compares records of one label.
+    """
+    if release_epsilon is not None and release_epsilon > epsilon:
+        raise BudgetError(
+            f"The release would cost {float(release_epsilon):g}, over the budget of "
+            f"{float(epsilon):g}; nothing was charged."
+        )
+    if mode == "certified":
+        if check_share:
+            raise InputError("check_share belongs to mode='reuse'; certified needs no check.")
+        share = RELEASE_SHARE if release_share is None else release_share
+        validate.in_open_interval(0, 1, release_share=share)
+        return Division(
+            shares={"train": 1 - share, "release": share},
+            train_scope="train",
+            release_scope="release",
+            check_scope=None,
+            epsilon=epsilon,
+            plan_epsilon=counting_epsilon(epsilon, by_label=by_label) if placed else None,
+            release_epsilon=_usable(epsilon if release_epsilon is None else release_epsilon),
+            training_epsilon=epsilon,
+        )
+    if release_share is not None:
+        raise InputError("release_share belongs to mode='certified'; reuse counts all records.")
+    if not 0 <= check_share < 1:
+        raise InputError(f"Expected check_share in [0, 1), got {check_share}.")
+    counted = release_epsilon
+    if counted is None:
+        counted = counting_epsilon(epsilon, by_label=by_label)
+    if not counted < epsilon:
+        raise InputError("Nothing would be left of epsilon for training.")
+    return Division(
+        shares={"fit": 1 - check_share, "check": check_share} if check_share else {"": 1.0},
+        train_scope="fit" if check_share else "",
+        release_scope="fit" if check_share else "",
+        check_scope="check" if check_share else None,
+        epsilon=epsilon,
+        plan_epsilon=None,
+        release_epsilon=_usable(counted),
+        training_epsilon=epsilon,
+    )
+
+
+def divide_algorithm2(
+    epsilon: Fraction,
+    *,
+    composition: str,
+    release_epsilon: Fraction | None,
+    release_share: float | None,
+    tables: int,
+) -> Division:
+    """The division for the paper's rule; ``tables`` counts are released if sizes are public."""
+    share = ALGORITHM2_RELEASE_SHARE if release_share is None else release_share
+    validate.in_open_interval(0, 1, release_share=share)
+    tight = composition == "tight"
+    if release_epsilon is None:
+        release_epsilon = epsilon / tables if tight else epsilon / 60
+    release = _usable(release_epsilon)
+    if tight and tables * release > epsilon:
+        raise BudgetError(
+            f"The release would cost {float(tables * release):g}, over the budget of "
+            f"{float(epsilon):g}; nothing was charged."
+        )
+    left = epsilon if tight else epsilon - tables * release
+    validate.positive(training_epsilon=float(left))
+    return Division(
+        shares={"train": 1 - share, "release": share},
+        train_scope="train",
+        release_scope="release",
+        check_scope=None,
+        epsilon=epsilon,
+        plan_epsilon=None,
+        release_epsilon=release,
+        training_epsilon=left,
+    )
+
+
+def _usable(epsilon: Fraction) -> Fraction:
+    if epsilon < Fraction(1, 10**4):
+        raise InputError("The release needs at least epsilon = 0.0001 to say anything.")
+    return epsilon

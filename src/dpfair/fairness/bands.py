@@ -1,0 +1,191 @@
+"""Bounds for rules that the release itself chose: intervals that hold for all thresholds at once.
+
+A rule that maximises accuracy on the released counts looks better there than it is. Its rates are
+mixtures of the rates of a few thresholds, so intervals that hold for *every* threshold of the grid
+together hold for whatever rule was chosen, for any notion and tolerance. That is what a whole
+frontier of rules can be certified with. The price is a union bound over the thresholds; a rule that
+was fixed beforehand needs none.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfair.errors import InputError
+from dpfair.fairness.certificates import combined_gap_bound
+from dpfair.fairness.notions import Notion, Statistic
+from dpfair.fairness.rates import Interval, NoisyRate
+from dpfair.fairness.release import Release
+from dpfair.fairness.rules import Rule
+
+__all__ = ["RuleBound", "accuracy_bound", "band_bound", "fixed_accuracy", "fixed_bound"]
+
+Floats = NDArray[np.float64]
+
+_SMALLEST = 1e-8
+_FEW = 5
+
+
+@dataclass(frozen=True)
+class RuleBound:
+    """An upper bound on the gap of a rule.
+
+    With probability ``confidence`` over the counted records and the noise, the gap of every pair of
+    groups is at most ``pairs[(a, b)]`` (``bound`` is the largest of them). With the same
+    probability every statistic of every group lies in ``intervals[statistic][group]``; for placed
+    thresholds that is a statement of its own, otherwise both hold together.
+    """
+
+    bound: float
+    confidence: float
+    method: Literal["placed", "band", "fixed"]
+    pairs: dict[tuple[int, int], float]
+    intervals: tuple[tuple[Interval, ...], ...]
+
+
+def band_bound(release: Release, lottery: Floats, notion: Notion, confidence: float) -> RuleBound:
+    """The gap of any lottery over thresholds, whoever chose it, at the worst point of the band.
+
+    Bonferroni: K groups, the notion's statistics and B - 1 thresholds share the error probability.
+    To accept everybody or nobody has a known rate, but not a known accuracy: B + 1 thresholds.
+    """
+    thresholds = sum(release.edges.shape[1] + 2 * s.correct for s in notion.statistics)
+    level = (1 - confidence) / (len(release.groups) * thresholds)
+    intervals = tuple(
+        tuple(_mixture(release, a, s, lottery[a], level) for a in range(len(release.groups)))
+        for s in notion.statistics
+    )
+    return _worst(intervals, notion, confidence, "band")
+
+
+def fixed_bound(release: Release, notion: Notion, confidence: float) -> RuleBound:
+    """The gap of the decisions counted in a release with two bins (rejected, accepted).
+
+    The decisions must follow a rule that does not depend on the counted records. Differences get
+    the combined bound C3, ratios the worst case over intervals.
+    """
+    k, share = len(release.groups), (1 - confidence) / len(notion.statistics)
+    identity = Rule(np.tile([0.0, 1.0], (k, 1)))
+    rates = [
+        [release.rate(a, 1, _labels(release, s), correct=s.correct) for a in range(k)]
+        for s in notion.statistics
+    ]
+    intervals = tuple(tuple(_interval(rate, share / k) for rate in row) for row in rates)
+    simple = _worst(intervals, notion, confidence, "fixed")
+    if notion.ratio or k < 2:
+        return simple
+    sharp = [combined_gap_bound(row, identity, 1 - share) for row in rates]
+    ends = tuple(bound.after for bound in sharp)
+    pairs = _worst(ends, notion, confidence, "fixed").pairs if k > 2 else {}
+    largest = max(bound.bound for bound in sharp)
+    kept = {pair: min(value, largest) for pair, value in pairs.items()} or {(0, 1): largest}
+    return RuleBound(largest, confidence, "fixed", kept, ends)
+
+
+def accuracy_bound(release: Release, lottery: Floats, confidence: float) -> float | None:
+    """A lower bound on the accuracy of a lottery that the release may have chosen.
+
+    A lottery is as accurate as its combinations of thresholds are on average. With few groups the
+    union bound runs over all combinations; with many, over each group's thresholds, and the
+    groups' limits are added.
+    """
+    if not release.labelled or len(set(release.noise)) > 1:
+        return None
+    eta, k = 1 - confidence, len(release.groups)
+    thresholds = release.edges.shape[1] + 2
+    used = [np.flatnonzero(row > 0).tolist() for row in lottery]
+    # Only the lower end of each interval is used.
+    level = 2 * eta / float(thresholds) ** min(k, _FEW)
+    if k <= _FEW and level >= _SMALLEST:
+        return sum(
+            math.prod(float(lottery[a, j]) for a, j in enumerate(combination))
+            * _right(release, range(k), combination).interval(min(1.0, level))[0]
+            for combination in itertools.product(*used)
+        )
+    level = min(1.0, 2 * eta / (k * thresholds))
+    return sum(
+        float(lottery[a, j]) * _interval(_right(release, [a], [j]), level)[0]
+        for a in range(k)
+        for j in used[a]
+    )
+
+
+def fixed_accuracy(release: Release, confidence: float) -> float:
+    """A lower bound on the accuracy of the decisions that a release with two bins counts."""
+    k = len(release.groups)
+    return _right(release, range(k), [1] * k).interval(min(1.0, 2 * (1 - confidence)))[0]
+
+
+def _mixture(
+    release: Release, group: int, statistic: Statistic, weights: Floats, level: float
+) -> Interval:
+    low = high = 0.0
+    for j in np.flatnonzero(weights > 0).tolist():
+        if j in (0, len(weights) - 1) and not statistic.correct:
+            ends = (1.0, 1.0) if j == 0 else (0.0, 0.0)
+        else:
+            labels = _labels(release, statistic)
+            rate = release.rate(group, j, labels, correct=statistic.correct)
+            ends = _interval(rate, level)
+        low, high = low + float(weights[j]) * ends[0], high + float(weights[j]) * ends[1]
+    return max(0.0, low), min(1.0, high)
+
+
+def _interval(rate: NoisyRate, level: float) -> Interval:
+    """The interval of a rate; everything at levels that arithmetic cannot tell from zero."""
+    return rate.interval(level) if level >= _SMALLEST else (0.0, 1.0)
+
+
+def _worst(
+    intervals: tuple[tuple[Interval, ...], ...],
+    notion: Notion,
+    confidence: float,
+    method: Literal["placed", "band", "fixed"],
+) -> RuleBound:
+    pairs: dict[tuple[int, int], float] = {}
+    for a, b in itertools.combinations(range(len(intervals[0])), 2):
+        pairs[(a, b)] = max(
+            max(
+                _gap(row[a][1], row[b][0], ratio=notion.ratio),
+                _gap(row[b][1], row[a][0], ratio=notion.ratio),
+            )
+            for row in intervals
+        )
+    return RuleBound(max(pairs.values(), default=0.0), confidence, method, pairs, intervals)
+
+
+def _gap(high: float, low: float, *, ratio: bool) -> float:
+    if ratio:
+        return max(0.0, 1 - low / high) if high > 0 else 0.0
+    return max(0.0, high - low)
+
+
+def _right(release: Release, groups: Sequence[int], thresholds: Sequence[int]) -> NoisyRate:
+    """The rate, among all records, of those in the groups that the thresholds decide right."""
+    hits, cells = 0, 0
+    for a, j in zip(groups, thresholds, strict=True):
+        counts = release.counts[a]
+        hits += int(counts[1, j:].sum() + counts[0, :j].sum())
+        cells += counts.shape[1]
+    total = release.counts
+    return NoisyRate(
+        accepted=hits,
+        rejected=int(total.sum()) - hits,
+        size=None,
+        noise=release.noise[0],
+        accepted_cells=cells,
+        rejected_cells=total.size - cells,
+    )
+
+
+def _labels(release: Release, statistic: Statistic) -> tuple[int, ...] | None:
+    if not release.labelled and (statistic.labels != (0, 1) or statistic.correct):
+        raise InputError("This notion of fairness needs a release with labels.")
+    return statistic.labels if release.labelled else None

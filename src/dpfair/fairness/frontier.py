@@ -1,0 +1,72 @@
+"""Every trade-off between accuracy and fairness that one release offers."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dpfair.errors import FairnessWarning, InputError
+from dpfair.fairness.bands import accuracy_bound, band_bound
+from dpfair.fairness.decide import best_rule
+from dpfair.fairness.optimal import Aim
+from dpfair.fairness.release import Release
+from dpfair.fairness.rules import Rule
+
+__all__ = ["FRONTIER_TOLERANCES", "FrontierPoint", "frontier"]
+
+FRONTIER_TOLERANCES = (0.0, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 1.0)
+
+
+@dataclass(frozen=True)
+class FrontierPoint:
+    """The best rule for one tolerance.
+
+    ``accuracy`` and ``gap`` are estimates. ``accuracy_bound`` (from below) holds with the release's
+    confidence for all points at once, and so does ``gap_bound`` (from above) for all points of a
+    notion; both are None if the release cannot certify anything.
+    """
+
+    tolerance: float
+    accuracy: float
+    gap: float
+    accuracy_bound: float | None
+    gap_bound: float | None
+    rule: Rule
+
+
+def frontier(
+    release: Release,
+    aims: Sequence[Aim],
+    confidence: float,
+    *,
+    smallest: float,
+    families: Sequence[int] | None = None,
+) -> list[FrontierPoint]:
+    """The best rule for each aim; reads the release and nothing else."""
+    if not release.labelled:
+        raise InputError("A frontier needs a release of scores by label (rule='optimal').")
+    points = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FairnessWarning)  # was said when the rule was made
+        for aim in aims:
+            found = best_rule(
+                release, aim, smallest=smallest, small_groups="merge", coins=True, families=families
+            )
+            assert found.lottery is not None
+            certain = not release.dependence and len(release.groups) > 1
+            points.append(
+                FrontierPoint(
+                    tolerance=aim.tolerance,
+                    accuracy=found.accuracy,
+                    gap=aim.notion.gap(found.values) if len(release.groups) > 1 else 0.0,
+                    accuracy_bound=accuracy_bound(release, found.lottery, confidence)
+                    if certain
+                    else None,
+                    gap_bound=band_bound(release, found.lottery, aim.notion, confidence).bound
+                    if certain
+                    else None,
+                    rule=found.rule,
+                )
+            )
+    return points

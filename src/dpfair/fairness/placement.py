@@ -1,0 +1,382 @@
+r"""Thresholds placed at rates that were fixed beforehand, and how far off they can be.
+
+A target rate r is fixed without looking at the release. In each group the release then shows where
+to put the threshold: at the first edge from which on the noisy counts above stay below r times the
+noisy size. This module bounds U - r, where U is the true rate at the placed threshold.
+
+It needs no confidence band over all thresholds, although the counts themselves chose the
+threshold. Let :math:`G_j` be the true rate above edge j, falling in j.
+
+* If :math:`U > r + \delta`, then at the last edge with :math:`G_j > r + \delta`, which is *fixed*,
+  the noisy count is below its target: an ordinary tail of Binomial(n, :math:`r + \delta`) + noise.
+  How many cells lie above that edge is unknown, so the worst number counts.
+* If the rate at the edge before the placed one is below :math:`r - \delta`, then the noisy count
+  reaches its target somewhere beyond the first edge with :math:`G_j < r - \delta`. The exact counts
+  only fall from there on, so the noise must make up for it with the maximum of its random walk
+  along the edges, which the principle of reflection bounds (Levy's inequality).
+* U itself is one cell below that: at most the mass of one cell, for which the release has an upper
+  limit (valid for all cells at once).
+
+The target is r times the *noisy* size, so the noise of a cell enters with weight 1 - r above the
+threshold and -r below it, and the size itself need not be known well.
+
+So that cells may be as narrow as we like even where many records share a score, the counted scores
+are *dithered*: only a multiple of 1 / grain is kept, and a coin per record takes the place of the
+rest, as it will for new records.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import bdtrc, gammaln
+
+from dpfair.errors import InputError
+from dpfair.fairness.bands import RuleBound
+from dpfair.fairness.estimate import estimated_masses, labelled_counts
+from dpfair.fairness.notions import Notion, Statistic
+from dpfair.fairness.optimal import Choice
+from dpfair.fairness.rates import Interval, NoisyRate, noise_masses
+from dpfair.fairness.release import Release, score_grid
+
+__all__ = ["GRAIN", "dithered", "place", "placement_bound", "placement_grid"]
+
+Floats = NDArray[np.float64]
+
+GRAIN = 100
+"""Dithered scores keep two digits of the score."""
+
+NARROW_CELLS = ((2.0, 144), (1.0, 96), (0.5, 56), (0.0, 28))
+"""From which epsilon on: how many narrow cells a window has."""
+
+# How an error probability is divided: the size and the cell matter little, the rates get the rest.
+_SIZE_SHARE = 0.02
+_CELL_SHARE = 0.03
+
+_POINTS = 441
+_MOST_BLOCKS = 16
+_ATOMS = 250
+_SLACK = 1e-9
+_SMALLEST = 1e-8  # arithmetic cannot tell smaller levels from zero
+
+# A count that misses its target by less has reached it: the product of rate and size is rounded.
+_TIE = 1e-6
+
+
+def dithered(scores: Floats, coins: Floats) -> Floats:
+    """Scores whose digits beyond 1 / GRAIN are replaced by coins in [0, 1).
+
+    >>> dithered(np.array([0.4567]), np.array([0.5])).round(6).tolist()
+    [0.455]
+    """
+    # By comparison with the very numbers that a rule compares with, not by rounding a product.
+    whole = np.searchsorted(np.arange(1, GRAIN) / GRAIN, scores, side="right")
+    return (whole + coins) / GRAIN
+
+
+def placement_grid(windows: Sequence[tuple[float, float]], epsilon: float) -> Floats:
+    """Edges for each group: wide cells, and narrow ones in the window where its cut is expected.
+
+    The windows come from outside the release, so the grid says nothing about its records. Every
+    cell above a cut adds its noise, so a small budget has fewer of them.
+    """
+    cells = next(cells for least, cells in NARROW_CELLS if epsilon >= least)
+    wide = np.unique(np.round(np.array(score_grid(epsilon)) * GRAIN))
+    rows = []
+    for low, high in windows:
+        first = min(max(math.floor(low * GRAIN), 0), GRAIN - 1)
+        last = min(max(math.ceil(high * GRAIN), first + 1), GRAIN)
+        splits = max(1, cells // (last - first))
+        fine = np.arange(first * splits, last * splits + 1) / splits
+        row = np.unique(np.concatenate([wide, fine]))
+        rows.append(row[(row > 0) & (row < GRAIN)])
+    width = max(len(row) for row in rows)  # every group gets the same number of edges
+    return np.stack([_padded(row, width) for row in rows]) / GRAIN
+
+
+def place(release: Release, statistic: Statistic, targets: Sequence[float] | Floats) -> Choice:
+    """Put the threshold of every group where the release reaches its target rate."""
+    lottery = np.zeros((len(release.groups), release.counts.shape[2] + 1))
+    for a, target in enumerate(targets):
+        lottery[a, _placed(release, a, statistic, float(target))] = 1
+    masses, counts = estimated_masses(release), labelled_counts(release)
+    return Choice(lottery, masses, counts, release.edges, GRAIN)
+
+
+def placement_bound(
+    release: Release, notion: Notion, targets: Sequence[float] | Floats, confidence: float
+) -> RuleBound:
+    """The largest gap of the placed thresholds; the targets must not depend on the release."""
+    if not notion.monotone or len(targets) != len(release.groups):
+        raise InputError("Expected one target per group, of a notion with a single rate.")
+    if release.sizes is not None:
+        raise InputError("Thresholds are placed in a table whose cells are all noisy.")
+    k, eta, statistic = len(targets), 1 - confidence, notion.statistics[0]
+    eta_size, eta_cell = _SIZE_SHARE * eta / k, _CELL_SHARE * eta / k
+    above, below = [], []
+    for a, target in enumerate(targets):
+        everybody, rows = release.rate(a, 0, _labels(release, statistic)), _rows(release, statistic)
+        sizes = everybody.size_range(eta_size) if eta_size >= _SMALLEST else (0, 0)
+        high, low = _deviations(
+            sizes, float(target), release.noise[a], len(rows), release.counts.shape[2]
+        )
+        above.append(high)
+        below.append(low.shifted(_cell_mass(release, a, statistic, float(target), eta_cell)))
+    left = (1 - _SIZE_SHARE - _CELL_SHARE) * eta
+    level = left / (2 * k)
+    intervals: tuple[Interval, ...] = tuple(
+        (max(0.0, r - low.quantile(level)), min(1.0, r + high.quantile(level)))
+        for r, high, low in zip(targets, above, below, strict=True)
+    )
+    pairs: dict[tuple[int, int], float] = {}
+    for a, b in itertools.combinations(range(k), 2):
+        if notion.ratio:
+            worst = max(
+                _ratio_gap(intervals[a][0], intervals[b][1]),
+                _ratio_gap(intervals[b][0], intervals[a][1]),
+            )
+        else:
+            level = left / (k * (k - 1))
+            worst = max(
+                targets[i] - targets[j] + _sum_quantile(above[i], below[j], level)
+                for i, j in ((a, b), (b, a))
+            )
+        pairs[(a, b)] = min(1.0, max(0.0, worst))
+    return RuleBound(max(pairs.values(), default=0.0), confidence, "placed", pairs, (intervals,))
+
+
+@dataclass(frozen=True)
+class _Deviation:
+    """A variable that is at least the deviation to one side: P(it > points[i]) <= above[i]."""
+
+    points: Floats
+    above: Floats
+
+    def quantile(self, level: float) -> float:
+        fits = np.flatnonzero(self.above <= level)
+        return float(self.points[fits[0]]) if len(fits) else 1.0
+
+    def shifted(self, by: float) -> _Deviation:
+        return _Deviation(self.points + by, self.above)
+
+
+def _deviations(
+    sizes: tuple[int, int], target: float, noise: float, rows: int, bins: int
+) -> tuple[_Deviation, _Deviation]:
+    """Bounds for U - r and r - U (without the last cell) for every size in the range.
+
+    Every bin has ``rows`` noisy cells.
+    """
+    smallest, largest = sizes
+    if smallest < 1:
+        nothing = _Deviation(np.zeros(1), np.ones(1))
+        return nothing, nothing
+    shortfalls, lift = _shortfalls(noise, rows, bins, target), _lift(noise, rows * bins, target)
+    count_variance = target * (1 - target) * smallest + shortfalls.variance + 4
+    points = np.linspace(-4.5, 6.5, _POINTS) * math.sqrt(count_variance) / smallest
+    wanted = math.ceil(target * (largest - smallest) / (0.02 * math.sqrt(count_variance)))
+    blocks = min(max(wanted, 1), _MOST_BLOCKS)
+    starts = np.unique(np.linspace(smallest, largest + 1, blocks + 1).astype(int))
+    high, low = np.zeros(_POINTS), np.zeros(_POINTS)
+    for first, after in itertools.pairwise(starts.tolist()):
+        # Sizes first..last: the count grows with the size, and so does its target. A count falls
+        # short by more than a tie if the complement, first minus the count, exceeds the rest.
+        last = after - 1
+        tail = _reaches(first, 1 - target - points, shortfalls, first - target * last + _TIE / 2)
+        high = np.maximum(high, tail)
+        low = np.maximum(low, _reaches(last, target - points, lift, target * first - 2 * _TIE))
+    high[points >= 1 - target] = 0.0  # a rate is at most one
+    low[points >= target] = 0.0
+    return (
+        _Deviation(points, np.minimum.accumulate(high)),
+        _Deviation(points, np.minimum.accumulate(low)),
+    )
+
+
+@dataclass(frozen=True)
+class _Noise:
+    """Laws of what noise adds to a count: masses[i, law] at places[i], moved up if at all."""
+
+    places: Floats
+    masses: Floats
+
+    @property
+    def variance(self) -> float:
+        """The largest second moment."""
+        return float((self.places**2 @ self.masses).max())
+
+
+@lru_cache(maxsize=16)
+def _shortfalls(noise: float, rows: int, bins: int, target: float) -> _Noise:
+    """The noise (1 - r) Z - r Z' of a threshold, for each number of bins that may lie above it."""
+    laws = [_atoms(noise, rows * i) for i in range(bins + 1)]
+    pairs = [
+        (
+            ((1 - target) * up[:, None] + target * down).ravel(),
+            (up_mass[:, None] * down_mass).ravel(),
+        )
+        for (up, up_mass), (down, down_mass) in zip(laws, laws[::-1], strict=True)
+    ]
+    low, high = min(p.min() for p, _ in pairs), max(p.max() for p, _ in pairs)
+    step = max((high - low) / (2 * _ATOMS), 1e-3)
+    count = math.ceil((high - low) / step - 1e-9) + 1
+    masses = np.empty((count, len(pairs)))
+    for i, (places, mass) in enumerate(pairs):
+        up = np.ceil((places - low) / step - 1e-9).astype(np.intp)
+        masses[:, i] = np.bincount(up, mass, minlength=count)
+    # The places are a hair higher, to make up for the hair that was rounded off.
+    kept = masses.max(axis=1) > 1e-13
+    return _Noise((low + step * (np.arange(count) + 1e-9))[kept], masses[kept])
+
+
+@lru_cache(maxsize=16)
+def _lift(noise: float, cells: int, target: float) -> _Noise:
+    """The law above max - r S of a walk of symmetric cells with the maximum max and the end S.
+
+    For whole a >= s, a > 0 reflecting the walk where it first reaches a gives
+    P(max >= a, S = s) <= P(S = 2a - s): cells are symmetric and unimodal, so a jump beyond a only
+    makes the right side larger.
+    """
+    ends = noise_masses(noise, cells)
+    reach = len(ends) // 2
+    if not reach:
+        return _Noise(np.zeros(1), np.ones((1, 1)))
+    likely = np.flatnonzero(ends > 1e-14) - reach
+    s = np.arange(likely[0], likely[-1] + 1)
+    mass = np.pad(ends, 1)  # zero beyond the table
+    step = max(1.0, 2 * float(s[-1]) / (2 * _ATOMS)) / 4
+    places = np.arange(0.0, 2 * float(s[-1]) + step, step)
+    above = np.ones(len(places) + 1)
+    for i, v in enumerate(places.tolist()):
+        a = np.ceil(v + target * s - 1e-9).astype(np.intp)
+        mirrored = np.clip(2 * a - s, -reach - 1, reach + 1)
+        above[i + 1] = mass[np.where(a <= np.maximum(s, 0), s, mirrored) + reach + 1].sum()
+    above = np.minimum.accumulate(np.minimum(above, 1.0))
+    # What lies between two places is moved up to the next.
+    masses = -np.diff(above[1:], prepend=1.0, append=0.0)
+    kept = masses > 1e-13
+    return _Noise(np.append(places, places[-1] + step)[kept], masses[kept, None])
+
+
+def _atoms(noise: float, cells: int) -> tuple[Floats, Floats]:
+    """A sum of cells as a few atoms, each mass moved up if at all, without what is negligible."""
+    masses = noise_masses(noise, cells) if cells else np.ones(1)
+    places = np.arange(len(masses)) - len(masses) // 2
+    kept = masses > 1e-14
+    masses, places = masses[kept], places[kept]
+    width = -(-len(masses) // _ATOMS)
+    groups = (np.arange(len(masses)) + (-len(masses)) % width) // width
+    last = np.append(np.flatnonzero(np.diff(groups)), len(masses) - 1)
+    grouped: Floats = np.bincount(groups, masses).astype(np.float64)
+    return places[last].astype(np.float64), grouped
+
+
+def _reaches(n: int, rates: Floats, noise: _Noise, k: float) -> Floats:
+    """P(Binomial(n, p) + noise >= k) for every p under the worst law, rounded up."""
+    needed = np.ceil(k - noise.places).astype(np.int64)
+    low, high = (int(np.clip(x, 0, n + 1)) for x in (needed.min(), needed.max()))
+    counts, p = np.arange(low, high), np.clip(rates, 1e-15, 1 - 1e-15)[:, None]
+    logs = gammaln(n + 1) - gammaln(counts + 1) - gammaln(n - counts + 1)
+    masses = np.exp(logs + np.log(p) * counts + np.log1p(-p) * (n - counts))
+    # bdtrc(m, n, p) = P(Binomial > m), for 0 <= m < n.
+    top = bdtrc(high - 1, n, p) if 0 < high <= n else np.full(p.shape, float(high == 0))
+    tails = np.cumsum(np.hstack([masses, top])[:, ::-1], axis=1)[:, ::-1]
+    chances = np.where(needed <= 0, 1.0, tails[:, np.clip(needed, low, high) - low])
+    worst: Floats = (chances @ noise.masses).max(axis=1)
+    return np.minimum(1.0, worst * (1 + _SLACK) + _SLACK)
+
+
+def _cell_mass(
+    release: Release, group: int, statistic: Statistic, target: float, eta: float
+) -> float:
+    """An upper limit, for all cells of the group at once, on the mass of the cut's cell."""
+    threshold = _placed(release, group, statistic, target)
+    covers = [_cover(release.edges[group], b) for b in range(release.counts.shape[2])]
+    start, stop, part = covers[threshold - 1]
+    level = 2 * eta / len({(first, last) for first, last, _ in covers})
+    if level < _SMALLEST:
+        return 1.0
+    counts = release.counts[group, _rows(release, statistic)]
+    inside = counts[:, start:stop]
+    rate = NoisyRate(
+        accepted=int(inside.sum()),
+        rejected=int(counts.sum() - inside.sum()),
+        size=None,
+        noise=release.noise[group],
+        accepted_cells=inside.size,
+        rejected_cells=max(1, counts.size - inside.size),
+    )
+    return part * rate.interval(min(1.0, level))[1]  # only the upper end is used
+
+
+def _cover(edges: Floats, cell: int) -> tuple[int, int, float]:
+    """Cells start..stop-1 that a cell's mass is judged by, and its part of their mass at most.
+
+    Dithering spreads the mass of a grain evenly, so a cell inside a grain has its share of it.
+    """
+    ends = np.array([0.0, *edges, 1.0]) * GRAIN
+    low, high = ends[cell], ends[cell + 1]
+    grain = math.floor(low + 1e-9)
+    if high > grain + 1 + 1e-9:
+        return cell, cell + 1, 1.0
+    start = int(np.searchsorted(ends, grain + 1e-9, side="right")) - 1
+    stop = int(np.searchsorted(ends, grain + 1 - 1e-9))
+    return start, stop, min(1.0, float(high - low) + 1e-9)
+
+
+def _sum_quantile(one: _Deviation, other: _Deviation, level: float) -> float:
+    """The smallest bound on the sum of two independent deviations that fails with P <= level."""
+    # Between two points the first variable is moved up to the next one.
+    masses = -np.diff(one.above, prepend=1.0)
+    low, high = -1.0, float(one.points[-1] + other.points[-1])
+    if _exceeds(one, other, masses, high) > level:
+        return 2.0  # more than any two deviations
+    for _ in range(40):
+        middle = (low + high) / 2
+        if _exceeds(one, other, masses, middle) > level:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def _exceeds(one: _Deviation, other: _Deviation, masses: Floats, bound: float) -> float:
+    """P(one + other > bound), rounded up."""
+    index = np.searchsorted(other.points, bound - one.points, side="right") - 1
+    above = np.where(index >= 0, other.above[np.maximum(index, 0)], 1.0)
+    return float(masses @ above + one.above[-1])
+
+
+def _ratio_gap(low: float, high: float) -> float:
+    return 1 - low / high if high > 0 else 0.0
+
+
+def _labels(release: Release, statistic: Statistic) -> tuple[int, ...] | None:
+    return statistic.labels if release.labelled else None
+
+
+def _rows(release: Release, statistic: Statistic) -> list[int]:
+    return list(_labels(release, statistic) or range(release.counts.shape[1]))
+
+
+def _placed(release: Release, group: int, statistic: Statistic, target: float) -> int:
+    """The first threshold from which on all noisy counts stay below the target."""
+    counts = release.counts[group, _rows(release, statistic)].sum(axis=0)
+    tail = np.concatenate([np.cumsum(counts[::-1])[::-1], [0]])
+    reached = np.flatnonzero(tail >= target * tail[0] - _TIE)
+    return min(int(reached[-1]) + 1, len(counts)) if tail[0] > 0 else len(counts)
+
+
+def _padded(row: Floats, width: int) -> Floats:
+    """More edges, halving the widest cells, until there are ``width`` of them."""
+    while len(row) < width:
+        ends = np.concatenate([[0.0], row, [float(GRAIN)]])
+        widest = int(np.argmax(np.diff(ends)))
+        row = np.sort(np.append(row, (ends[widest] + ends[widest + 1]) / 2))
+    return row

@@ -1,0 +1,121 @@
+"""Decision trees of random structure: drawn without looking at a record, so they cost nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfair import validate
+from dpfair.errors import InputError
+from dpfair.learners.features import coarse_codes, coarse_sizes
+from dpfair.learners.scorer import LinearScorer
+from dpfair.privacy.noise import Noise
+from dpfair.schema import Schema
+from dpfair.table import Records
+
+__all__ = ["BoostedScorer", "RandomTrees"]
+
+MOST_TREES, MOST_DEPTH = 2000, 10
+
+# Any number would do: the structure is public.
+_STRUCTURE_SEED = 20
+
+
+@dataclass(frozen=True)
+class RandomTrees:
+    """Oblivious trees: all nodes of a level ask the same question about one column's public bins.
+
+    A question is drawn at random: a column, and a set of its bins: those from a random one on, or
+    (for half of the questions about categories) an arbitrary subset.
+    """
+
+    schema: Schema
+    trees: int
+    depth: int
+
+    def __post_init__(self) -> None:
+        validate.at_least(1, trees=self.trees, depth=self.depth)
+        if self.trees > MOST_TREES or self.depth > MOST_DEPTH:
+            raise InputError(f"Expected at most {MOST_TREES} trees of depth {MOST_DEPTH}.")
+
+    @property
+    def leaves(self) -> int:
+        """The leaves of one tree."""
+        return 1 << self.depth
+
+    def leaf(self, tree: int, codes: dict[str, NDArray[np.int64]]) -> NDArray[np.int64]:
+        """The leaf of every record, from the bins of its columns."""
+        rows = len(next(iter(codes.values())))
+        leaf = np.zeros(rows, dtype=np.int64)
+        for column, yes in _questions(self.schema, self.trees, self.depth)[tree]:
+            leaf = 2 * leaf + yes[codes[column]]
+        return leaf
+
+    def codes(self, records: Records) -> dict[str, NDArray[np.int64]]:
+        """What the questions are asked about."""
+        return coarse_codes(self.schema, records)
+
+
+@lru_cache(maxsize=8)
+def _questions(schema: Schema, trees: int, depth: int) -> list[list[tuple[str, NDArray[np.int64]]]]:
+    noise = Noise(_STRUCTURE_SEED)
+    sizes = list(coarse_sizes(schema).items())
+    ordered = {c.name for c in schema.numeric}
+    drawn = []
+    for _ in range(trees):
+        questions = []
+        for pick, kind, place in noise.uniforms(3 * depth).reshape(depth, 3):
+            name, size = sizes[int(pick * len(sizes))]
+            bins = np.arange(size)
+            yes = bins >= 1 + int(place * (size - 1))
+            if name not in ordered and kind < 0.5:
+                yes = noise.uniforms(size) < 0.5
+            questions.append((name, yes.astype(np.int64)))
+        drawn.append(questions)
+    return drawn
+
+
+@dataclass(frozen=True)
+class BoostedScorer:
+    """The log-odds of a linear scorer plus one number per tree, by the record's leaf."""
+
+    linear: LinearScorer
+    structure: RandomTrees
+    values: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        expected = (self.structure.trees, self.structure.leaves)
+        if self.values.shape != expected or not np.isfinite(self.values).all():
+            raise InputError(f"Expected finite leaf values of shape {expected}.")
+
+    @property
+    def schema(self) -> Schema:
+        """The public facts."""
+        return self.linear.schema
+
+    @property
+    def features(self) -> str:
+        """The feature map of the linear part."""
+        return self.linear.features
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """The weights of the linear part."""
+        return self.linear.weights
+
+    def scores(self, records: Records) -> NDArray[np.float64]:
+        """The estimated probability of the positive label, per record."""
+        from scipy.special import expit
+
+        odds, codes = self.linear.log_odds(records), self.structure.codes(records)
+        for tree, values in enumerate(self.values):
+            odds += values[self.structure.leaf(tree, codes)]
+        probabilities: NDArray[np.float64] = expit(odds)
+        return probabilities
+
+    def positive(self, records: Records) -> NDArray[np.int64]:
+        """1 where the score exceeds one half."""
+        return (self.scores(records) > 0.5).astype(np.int64)

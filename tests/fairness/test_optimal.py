@@ -1,0 +1,337 @@
+"""The linear program against brute force, and rules against the lotteries they come from."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.interpolate import PchipInterpolator
+
+from dpfair.errors import InputError
+from dpfair.fairness.notions import NOTIONS, Statistic
+from dpfair.fairness.optimal import (
+    Aim,
+    Choice,
+    interpolated_lottery,
+    merge_small,
+    optimal_choice,
+)
+
+PARITY = NOTIONS["demographic_parity"]
+ACCEPTED = PARITY.statistics[0]
+
+
+def counts_of(seed: int, groups: int = 2, bins: int = 3) -> np.ndarray:
+    """Counts whose share of positives grows with the score, as the estimates' does."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(5, 60, (groups, bins)) * 1.0
+    shares = np.sort(rng.uniform(0.02, 0.98, (groups, bins)), axis=1)
+    return np.stack([sizes * (1 - shares), sizes * shares], axis=1)
+
+
+def edges_of(counts: np.ndarray) -> np.ndarray:
+    bins = counts.shape[2]
+    return np.tile(np.arange(1, bins) / bins, (len(counts), 1))
+
+
+def solve(counts, aim) -> Choice:
+    return optimal_choice(counts, counts, edges_of(counts), aim)
+
+
+def value_of(counts, lottery, aim) -> tuple[float, float, float]:
+    """Gain, gap and acceptance of a lottery, written out bin by bin."""
+    groups, _, bins = counts.shape
+    accept = np.cumsum(lottery, axis=1)[:, :bins]  # P(accept | bin)
+    right_accepted = (counts[:, 1] * accept).sum()
+    wrong_accepted = (counts[:, 0] * accept).sum()
+    total = counts.sum()
+    gain = (aim.costs[1] * right_accepted - aim.costs[0] * wrong_accepted) / total
+    rows = []
+    for statistic in aim.notion.statistics:
+        row = []
+        for a in range(groups):
+            if statistic.correct:
+                hits = (counts[a, 1] * accept[a] + counts[a, 0] * (1 - accept[a])).sum()
+                row.append(hits / counts[a].sum())
+            else:
+                part = counts[a, list(statistic.labels)].sum(axis=0)
+                row.append((part * accept[a]).sum() / part.sum())
+        rows.append(row)
+    gap = aim.notion.gap(rows) if groups > 1 else 0.0
+    return gain, gap, (right_accepted + wrong_accepted) / total
+
+
+def lotteries(thresholds: int, steps: int) -> np.ndarray:
+    """All lotteries with weights in multiples of 1 / steps."""
+    parts = [p for p in itertools.product(range(steps + 1), repeat=thresholds) if sum(p) == steps]
+    return np.array(parts) / steps
+
+
+AIMS = [
+    {},
+    {"tolerance": 0.1},
+    {"costs": (3.0, 1.0), "tolerance": 0.05},
+    {"capacity": 0.3, "tolerance": 0.02},
+    {"costs": (0.1, 1.0), "capacity": 0.25, "tolerance": 0.2},
+]
+RIVALS = np.array(list(itertools.product(lotteries(4, 5), repeat=2)))
+
+
+@pytest.mark.parametrize("notion", NOTIONS.values(), ids=NOTIONS)
+@pytest.mark.parametrize("options", AIMS, ids=str)
+def test_no_lottery_is_better(notion, options):
+    """Against all pairs of lotteries with weights in fifths; a grid needs a little more room."""
+    for seed in range(3):
+        counts = counts_of(seed)
+        aim = Aim(notion, **options)
+        choice = solve(counts, aim)
+        _, gap, acceptance = value_of(counts, choice.lottery, aim)
+        assert gap <= aim.tolerance + 1e-7
+        assert choice.gap(notion) == pytest.approx(gap, abs=1e-9)
+        if aim.capacity is not None:
+            assert acceptance <= aim.capacity + 1e-7
+        wider = Aim(notion, **{**options, "tolerance": aim.tolerance + 0.03})
+        gain, _, _ = value_of(counts, solve(counts, wider).lottery, wider)
+        fits = 0
+        for rival in RIVALS[seed::7]:
+            found = value_of(counts, rival, wider)
+            if found[1] <= wider.tolerance and found[2] <= (aim.capacity or 1.0):
+                fits += 1
+                assert found[0] <= gain + 1e-7
+        assert fits > 0
+
+
+@pytest.mark.parametrize("notion", NOTIONS.values(), ids=NOTIONS)
+def test_a_share_to_accept_is_met_exactly(notion):
+    """Any lottery is matched by the program that must accept as many."""
+    rng = np.random.default_rng(0)
+    counts = counts_of(5)
+    for rival in rng.choice(RIVALS, 12):
+        aim = Aim(notion, tolerance=0.0)
+        gain, gap, acceptance = value_of(counts, rival, aim)
+        aim = Aim(notion, tolerance=min(1.0, gap), acceptance=acceptance)
+        best, reached, accepted = value_of(counts, solve(counts, aim).lottery, aim)
+        assert accepted == pytest.approx(acceptance, abs=1e-7)
+        assert reached <= gap + 1e-7
+        assert best >= gain - 1e-7
+
+
+@pytest.mark.parametrize("name", ["demographic_parity", "parity_ratio", "equal_opportunity"])
+def test_monotone_notions_are_solved_by_a_search_over_rates(name):
+    """At tolerance 0 all groups share one rate: the best of a fine grid of rates is no better."""
+    notion = NOTIONS[name]
+    for seed, groups in ((0, 2), (1, 3), (2, 5)):
+        counts = counts_of(seed, groups, bins=6)
+        choice = solve(counts, Aim(notion))
+        statistic = notion.statistics[0]
+        assert np.ptp(choice.values(statistic)) < 1e-7
+        rivals = [
+            interpolated_lottery(
+                counts, counts, edges_of(counts), statistic, [rate] * groups
+            ).accuracy
+            for rate in np.linspace(0, 1, 401)
+        ]
+        assert choice.accuracy >= max(rivals) - 1e-9
+        assert choice.accuracy <= max(rivals) + 0.003
+
+
+def test_without_a_constraint_every_group_has_its_own_best_threshold():
+    counts = counts_of(3, groups=4, bins=8)
+    choice = solve(counts, Aim(PARITY, tolerance=1.0))
+    best = np.maximum(counts[:, 0], counts[:, 1]).sum() / counts.sum()
+    assert choice.accuracy == pytest.approx(best)
+
+
+def test_one_group_is_bound_by_no_notion():
+    counts = counts_of(4, groups=1, bins=5)
+    for notion in NOTIONS.values():
+        choice = solve(counts, Aim(notion))
+        assert choice.accuracy == pytest.approx(counts.max(axis=1).sum() / counts.sum())
+        assert choice.gap(notion) == 0
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10**6), st.integers(1, 5), st.integers(2, 12), st.floats(0, 0.3))
+def test_monotone_notions_mix_at_most_two_neighbours(seed, groups, bins, tolerance):
+    counts = counts_of(seed, groups, bins)
+    for name in ("demographic_parity", "equal_opportunity", "parity_ratio"):
+        lottery = solve(counts, Aim(NOTIONS[name], tolerance)).lottery
+        np.testing.assert_allclose(lottery.sum(axis=1), 1)
+        for row in lottery:
+            used = np.flatnonzero(row)
+            assert len(used) <= 2
+            assert np.ptp(used) <= 1
+
+
+def test_contradictions_are_refused():
+    with pytest.raises(InputError, match="exceeds the capacity"):
+        Aim(PARITY, acceptance=0.6, capacity=0.3)
+
+
+def test_equal_accuracy_may_be_out_of_reach():
+    """One group is right by accident only, the other always: half the lotteries do not exist."""
+    counts = np.array([[[100.0, 0], [0, 100]], [[50, 50], [50, 50]]])
+    choice = solve(counts, Aim(NOTIONS["accuracy_parity"]))
+    assert choice.gap(NOTIONS["accuracy_parity"]) < 1e-7
+    with pytest.raises(InputError, match="No rule fits"):
+        solve(
+            np.array([[[100.0, 0], [0, 0]], [[0, 0], [0, 100.0]]]),
+            Aim(NOTIONS["accuracy_parity"], acceptance=0.75),
+        )
+
+
+def test_an_empty_group_binds_nobody():
+    """Its rate would be read as zero and everybody would be rejected."""
+    counts = counts_of(0, groups=3, bins=4)
+    counts[1] = 0
+    for notion in NOTIONS.values():
+        choice = solve(counts, Aim(notion))
+        others = solve(counts[[0, 2]], Aim(notion))
+        assert choice.accuracy == pytest.approx(others.accuracy)
+        assert choice.lottery[1].tolist() == [0, 0, 1, 0, 0]  # scores from one half on
+    costly = solve(counts, Aim(PARITY, costs=(3.0, 1.0)))
+    assert costly.lottery[1].tolist() == [0, 0, 0, 1, 0]
+
+
+def test_a_group_without_counted_positives_does_not_stop_equal_opportunity():
+    masses = counts_of(0, groups=3, bins=4)
+    counts = masses.copy()
+    counts[1, 1] = 0
+    aim = Aim(NOTIONS["equal_opportunity"])
+    choice = optimal_choice(masses, counts, edges_of(counts), aim)
+    rates = choice.values(aim.notion.statistics[0])
+    assert rates[0] == pytest.approx(rates[2])
+    assert rates[0] > 0.1
+    best = int(np.argmax(masses[1, 1] > masses[1, 0]))
+    assert choice.lottery[1, best] == 1
+
+
+@pytest.mark.parametrize(
+    "aim",
+    [
+        {"tolerance": -0.1}, {"tolerance": 1.1}, {"tolerance": np.nan}, {"costs": (1.0,)},
+        {"costs": (0.0, 1.0)}, {"costs": (1.0, np.inf)}, {"acceptance": 1.2}, {"capacity": -0.1},
+        {"capacity": np.nan},
+    ],
+)  # fmt: skip
+def test_impossible_aims_are_refused(aim):
+    with pytest.raises(InputError, match="Expected"):
+        Aim(PARITY, **aim)
+
+
+@pytest.mark.parametrize("grain", [None, 100])
+def test_a_rule_accepts_what_the_lottery_accepts(grain):
+    """P(accept | bin) is the chance of a threshold at or below the bin."""
+    rng = np.random.default_rng(0)
+    counts = counts_of(0, 3, 5)
+    edges = edges_of(counts)
+    for _ in range(20):
+        lottery = rng.dirichlet(np.ones(6), 3) * (rng.random((3, 6)) < 0.6)
+        lottery[:, 3] += 1e-3
+        lottery /= lottery.sum(axis=1, keepdims=True)
+        rule = Choice(lottery, counts, counts, edges, grain).rule()
+        middles = (np.arange(5) + 0.5) / 5
+        for a in range(3):
+            accept = rule.probabilities(np.full(5, a), middles)
+            np.testing.assert_allclose(accept, np.cumsum(lottery[a])[:5], atol=1e-12)
+            at_edges = rule.probabilities(np.full(4, a), edges[a])  # an edge belongs above
+            np.testing.assert_allclose(at_edges, np.cumsum(lottery[a])[1:5], atol=1e-12)
+
+
+def test_rules_of_extreme_lotteries():
+    counts = counts_of(0, 3, 2)
+    lottery = np.array([[1.0, 0, 0], [0, 0, 1], [0.25, 0.5, 0.25]])
+    rule = Choice(lottery, counts, counts, edges_of(counts)).rule()
+    scores = [-1e9, 0.0, 0.5, 1e9]
+    got = [rule.probabilities([a] * 4, scores).tolist() for a in range(3)]
+    assert got == [[1] * 4, [0] * 4, [0.25, 0.25, 0.75, 0.75]]
+
+
+def test_a_cut_inside_a_grain_is_a_lottery_between_its_ends():
+    lottery = np.array([[0, 1.0, 0]])
+    counts = counts_of(0, 1, 2)
+    rule = Choice(lottery, counts, counts, np.array([[0.5025]]), 100).rule()
+    assert rule.cuts.tolist() == [[0.5, 0.51]]
+    assert rule.accept[0].tolist() == pytest.approx([0, 0.75, 1])
+    plain = Choice(lottery, counts, counts, np.array([[0.5025]])).rule()
+    assert plain.cuts.tolist() == [[0.5025]]
+
+
+@pytest.mark.parametrize("labels", [(0, 1), (1,), (0,)])
+def test_a_threshold_rule_reaches_the_same_rates(labels):
+    """Exactly on the smooth curve through the counts, nearly if bins are filled evenly."""
+    statistic = Statistic("rate", labels)
+    counts = counts_of(1, 3, 20)
+    edges = edges_of(counts)
+    for rate in (0.05, 0.31, 0.5, 0.97):
+        choice = interpolated_lottery(counts, counts, edges, statistic, [rate] * 3)
+        cuts = choice.threshold_rule(statistic).cuts[:, 0]
+        for a in range(3):
+            part = counts[a, list(labels)].sum(axis=0)
+            below = np.append(0, np.cumsum(part))
+            share = 1 - np.interp(cuts[a], np.linspace(0, 1, 21), below) / below[-1]
+            assert share == pytest.approx(rate, abs=0.02)
+            curve = PchipInterpolator(np.linspace(0, 1, 21), below)
+            assert 1 - curve(cuts[a]) / below[-1] == pytest.approx(rate, abs=1e-9)
+            assert np.searchsorted(edges[a], cuts[a]) in np.flatnonzero(choice.lottery[a])
+
+
+def test_threshold_rules_of_nobody_and_everybody():
+    counts = counts_of(0, 2, 4)
+    choice = interpolated_lottery(counts, counts, edges_of(counts), ACCEPTED, [0.0, 1.0])
+    rule = choice.threshold_rule(ACCEPTED)
+    assert rule.cuts[0, 0] == np.inf
+    assert rule.probabilities([1, 1], [0.0, 1.0]).tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("counts", "value", "lottery"),
+    [
+        ([4, 4, 4, 4], 0.25, [0, 0, 0, 1, 0]),
+        ([4, 4, 4, 4], 0.375, [0, 0, 0.5, 0.5, 0]),
+        ([4, 4, 4, 4], 0.0, [0, 0, 0, 0, 1]),
+        ([4, 4, 4, 4], 1.0, [1, 0, 0, 0, 0]),
+        ([0, 8, 8, 0], 1.0, [0, 1, 0, 0, 0]),  # an empty bin below: the highest threshold
+        ([0, 8, 8, 0], 0.0, [0, 0, 0, 0, 1]),
+        ([8, 0, 0, 8], 0.5, [0, 0, 0, 1, 0]),  # a flat stretch
+        ([8, 0, 0, 8], 0.75, [0.5, 0.5, 0, 0, 0]),
+        ([0, 0, 0, 0], 0.0, [0, 0, 0, 0, 1]),
+        ([0, 0, 0, 0], 0.5, [1, 0, 0, 0, 0]),  # out of reach
+        ([4, 4, 4, 4], 1.5, [1, 0, 0, 0, 0]),
+    ],
+)
+def test_two_neighbours_reach_any_rate(counts, value, lottery):
+    table = np.array([[counts, counts]], dtype=float)
+    choice = interpolated_lottery(table, table, edges_of(table), ACCEPTED, [value])
+    assert choice.lottery[0].tolist() == pytest.approx(lottery)
+
+
+def test_accuracy_is_read_from_the_masses_and_rates_from_the_counts():
+    masses = np.array([[[8.0, 2], [2, 8]]])
+    counts = np.array([[[5.0, 5], [0, 10]]])
+    choice = Choice(np.array([[0, 1.0, 0]]), masses, counts, np.array([[0.5]]))
+    assert choice.accuracy == pytest.approx(0.8)
+    assert choice.acceptance.tolist() == [0.75]
+    assert choice.values(Statistic("tpr", (1,))).tolist() == [1.0]
+    assert choice.values(Statistic("accuracy", correct=True)).tolist() == [0.75]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "smallest", "families", "classes"),
+    [
+        ([900, 800], 100, None, [0, 1]),
+        ([900, 30, 500, 80], 100, None, [0, 1, 2, 1]),
+        ([900, 30, 500], 100, None, [0, 0, 1]),
+        ([10, 20, 30], 100, None, [0, 0, 0]),
+        ([10, 20, 300], 0, None, [0, 1, 2]),
+        ([900, 30, 500, 80], 100, [0, 0, 1, 1], [0, 0, 1, 1]),
+        ([30, 30, 500, 80, 70], 50, [0, 0, 1, 1, 1], [0, 0, 1, 2, 3]),
+        ([30, 10, 500], 50, [0, 0, 1], [0, 0, 1]),  # never with another family
+        ([50], 50, None, [0]),
+    ],
+)
+def test_small_groups_are_pooled(sizes, smallest, families, classes):
+    assert merge_small(sizes, smallest, families).tolist() == classes

@@ -1,0 +1,126 @@
+"""PrivateBoosting: trees that looked at no record, and what their leaves cost."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from dpfair import InputError, PrivateBoosting, PrivateFairClassifier, load_model, save_model
+from dpfair.learners import boosting
+from dpfair.learners.trees import BoostedScorer, RandomTrees
+from dpfair.privacy.accountants import epsilon_of
+from dpfair.privacy.draw import Draw
+from dpfair.privacy.events import compose, noisy_table
+from dpfair.table import encode
+
+
+def test_the_structure_depends_on_the_schema_alone(loans, loan_schema):
+    X, y = loans
+    one = PrivateBoosting(3, schema=loan_schema, trees=5, random_state=1).fit(X, y)
+    other = PrivateBoosting(1, schema=loan_schema, trees=5, random_state=2).fit(X[:50], y[:50])
+    records = encode(X, loan_schema)
+    for tree in range(5):
+        leaves = [
+            m.scorer_.structure.leaf(tree, m.scorer_.structure.codes(records)) for m in (one, other)
+        ]
+        assert (leaves[0] == leaves[1]).all()
+        assert leaves[0].max() < 64
+
+
+def test_trees_ask_different_questions(loan_schema, loans):
+    structure = RandomTrees(loan_schema, trees=20, depth=4)
+    codes = structure.codes(encode(loans[0], loan_schema))
+    leaves = {tuple(structure.leaf(tree, codes)[:200]) for tree in range(20)}
+    assert len(leaves) == 20
+
+
+def test_plan_costs_the_budget_beside_other_events(loan_schema):
+    table = noisy_table("0.3", "add_remove")
+    plan = PrivateBoosting(trees=40, tree_share=0.25).plan(
+        loan_schema, 3, 1e-5, relation="add_remove", beside=[table]
+    )
+    spent = epsilon_of(compose([plan.event, table]), 1e-5, "add_remove")
+    assert 2.99 < spent <= 3
+    # A quarter of mu^2 goes to the trees.
+    linear = plan.linear.steps / plan.linear.noise_multiplier**2
+    trees = plan.trees / plan.multiplier**2
+    assert trees / (linear + trees) == pytest.approx(0.25)
+
+
+def test_one_record_moves_the_leaf_sums_within_the_stated_sensitivity(
+    monkeypatch, loans, loan_schema
+):
+    """Runs twice with the recorded noisy sums fed back; only the exact sums may differ."""
+    X, y = loans
+    exact: list[np.ndarray] = []
+    noisy: list[np.ndarray] = []
+    replay = False
+    original = Draw.gaussian
+
+    def recorded(self, value, sensitivity, noise_multiplier=None):
+        exact.append((np.array(value), sensitivity))
+        if replay:
+            original(self, value, sensitivity, noise_multiplier)
+            return noisy[len(exact) - 1]
+        noisy.append(original(self, value, sensitivity, noise_multiplier))
+        return noisy[-1]
+
+    monkeypatch.setattr(Draw, "gaussian", recorded)
+    model = PrivateBoosting(3, schema=loan_schema, trees=20, steps=5, random_state=0)
+    model.fit(X, y)
+    first, replay = list(exact), True
+    exact.clear()
+    model.fit(X[1:], y[1:])
+    norms = [(np.linalg.norm(a - b), s) for (a, s), (b, _) in zip(first, exact, strict=True)]
+    assert all(norm <= s * (1 + 1e-6) for norm, s in norms)
+    assert max(norm / s for norm, s in norms[5:]) > 0.1  # the record really is in the sums
+
+
+def test_leaf_sums_state_their_sensitivity():
+    assert math.hypot(0.5, 0.125) == pytest.approx(boosting._SENSITIVITY)
+
+
+def test_boosting_is_a_learner_of_the_fair_classifier(loans, loan_schema):
+    learner = PrivateBoosting(trees=10)
+    model = PrivateFairClassifier(5, schema=loan_schema, learner=learner, random_state=0)
+    model.fit(*loans)
+    assert isinstance(model.scorer_, BoostedScorer)
+    assert model.score(*loans) > 0.7
+    assert model.ledger_.spent <= 5
+
+
+def test_with_a_large_budget_trees_help(adult):
+    """Interactions that no linear score has: exclusive or of two columns."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, size=(20000, 2)).astype(str)
+    y = (X[:, 0] != X[:, 1]).astype(int)
+    from dpfair import Schema
+
+    schema = Schema.from_dict(
+        {
+            "label": {"name": "y", "values": [0, 1]},
+            "columns": [
+                {"name": f"x{i}", "kind": "categorical", "values": ["0", "1"]} for i in range(2)
+            ],
+        }
+    )
+    model = PrivateBoosting(9, schema=schema, trees=200, random_state=0).fit(X, y)
+    assert model.score(X, y) > 0.95
+
+
+def test_a_boosted_model_survives_its_file(tmp_path, loans, loan_schema):
+    X, y = loans
+    learner = PrivateBoosting(trees=10, depth=4)
+    model = PrivateFairClassifier(5, schema=loan_schema, learner=learner, random_state=0)
+    path = save_model(model.fit(X, y), tmp_path / "boosted.dpfair")
+    loaded = load_model(path)
+    assert (loaded.predict_proba(X) == model.predict_proba(X)).all()
+    assert isinstance(loaded.scorer_, BoostedScorer)
+
+
+@pytest.mark.parametrize("parameters", [{"trees": 0}, {"depth": 11}, {"tree_share": 1.0}])
+def test_impossible_settings_are_refused_before_any_record_is_read(parameters, loans, loan_schema):
+    with pytest.raises(InputError):
+        PrivateBoosting(schema=loan_schema, **parameters).fit(*loans)

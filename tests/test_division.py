@@ -1,0 +1,190 @@
+"""Who is counted where and at what cost; no scope is ever charged more than epsilon."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from dpfair.division import RELEASE_SHARE, Division, counting_epsilon, divide, divide_algorithm2
+from dpfair.errors import BudgetError, InputError
+from dpfair.fairness.release import table_events
+from dpfair.privacy.events import pure_epsilon
+from dpfair.privacy.ledger import Ledger
+
+EPSILONS = [Fraction("0.01"), Fraction("0.3"), Fraction(1), Fraction(3), Fraction(10)]
+RELATIONS = ("add_remove", "replace_one")
+
+
+def divided(epsilon=Fraction(1), **changes) -> Division:
+    options = {
+        "mode": "certified",
+        "placed": True,
+        "release_epsilon": None,
+        "release_share": None,
+        "check_share": 0.0,
+    }
+    return divide(epsilon, **(options | changes))
+
+
+def tables_of(division: Division, scope: str, groups: int, relation: str) -> list:
+    """All tables that are charged to a scope, besides training."""
+    events = []
+    if division.train_scope == scope:
+        events += division.beside_training(groups, relation)
+    elif division.release_scope == scope:
+        events += table_events(division.release_epsilon, groups, relation, public_sizes=False)
+    if division.check_scope == scope:
+        events += table_events(division.epsilon, groups, relation, public_sizes=False)
+    return events
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"placed": False},
+        {"by_label": True},
+        {"release_epsilon": Fraction("0.005")},
+        {"mode": "reuse", "placed": False},
+        {"mode": "reuse", "placed": False, "by_label": True},
+        {"mode": "reuse", "placed": False, "check_share": 0.2},
+    ],
+    ids=str,
+)
+def test_tables_leave_room_for_training_and_never_exceed_epsilon(options, epsilon, relation):
+    division = divided(epsilon, **options)
+    assert division.epsilon == division.training_epsilon == epsilon
+    for scope in division.shares:
+        cost = sum(pure_epsilon(e) for e in tables_of(division, scope, 3, relation))
+        assert cost <= epsilon
+        if scope == division.train_scope:
+            assert cost < epsilon
+        ledger = Ledger(float(epsilon), 1e-5, relation=relation)
+        for event in tables_of(division, scope, 3, relation):
+            ledger.charge(event, scope=scope, purpose="count")
+        assert ledger.spent <= epsilon
+
+
+def test_certified_uses_disjoint_records():
+    division = divided(Fraction(3))
+    assert division.shares == {"train": 1 - RELEASE_SHARE, "release": RELEASE_SHARE}
+    assert (division.train_scope, division.release_scope) == ("train", "release")
+    assert division.check_scope is None
+    assert division.release_epsilon == 3  # a scope of its own: all of it
+    assert division.plan_epsilon == Fraction(3, 10)
+    assert len(division.beside_training(2, "add_remove")) == 1
+    assert divided(release_share=0.25).shares == {"train": 0.75, "release": 0.25}
+    assert divided(release_epsilon=Fraction(1, 2)).release_epsilon == Fraction(1, 2)
+
+
+def test_only_placed_thresholds_are_planned():
+    division = divided(placed=False)
+    assert division.plan_epsilon is None
+    assert division.beside_training(2, "add_remove") == []
+
+
+def test_reuse_counts_everybody():
+    division = divided(Fraction(3), mode="reuse", placed=False)
+    assert division.shares == {"": 1.0}
+    assert division.train_scope == division.release_scope == ""
+    assert division.share("") == 1
+    assert division.release_epsilon == Fraction(3, 10)
+    [event] = division.beside_training(2, "add_remove")
+    assert float(pure_epsilon(event)) == pytest.approx(0.3)
+
+
+def test_a_check_has_records_of_its_own():
+    division = divided(mode="reuse", placed=False, check_share=0.25)
+    assert division.shares == {"fit": 0.75, "check": 0.25}
+    assert division.train_scope == division.release_scope == "fit"
+    assert division.check_scope == "check"
+    assert division.share("check") == 0.25
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "by_label", "expected"),
+    [
+        ("9", False, "0.9"),
+        ("3", False, "0.3"),
+        ("1", False, "0.2"),
+        ("0.1", False, "0.035"),  # never more than 35 %
+        ("3", True, "0.6"),
+        ("1", True, "0.35"),
+    ],
+)
+def test_what_counting_costs(epsilon, by_label, expected):
+    assert counting_epsilon(Fraction(epsilon), by_label=by_label) == Fraction(expected)
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"release_epsilon": Fraction(2)}, BudgetError, "over the budget"),
+        ({"mode": "reuse", "release_epsilon": Fraction(2)}, BudgetError, "over the budget"),
+        ({"mode": "reuse", "release_epsilon": Fraction(1)}, InputError, "left of epsilon"),
+        ({"check_share": 0.1}, InputError, "check_share belongs to mode='reuse'"),
+        ({"mode": "reuse", "release_share": 0.5}, InputError, "release_share belongs"),
+        ({"mode": "reuse", "check_share": 1.0}, InputError, "check_share in"),
+        ({"mode": "reuse", "check_share": -0.1}, InputError, "check_share in"),
+        ({"release_share": 0.0}, InputError, "release_share"),
+        ({"release_share": 1.0}, InputError, "release_share"),
+        ({"release_share": float("nan")}, InputError, "release_share"),
+        ({"release_epsilon": Fraction(1, 10**5)}, InputError, "at least epsilon"),
+        ({"mode": "reuse", "release_epsilon": Fraction(1, 10**5)}, InputError, "at least epsilon"),
+    ],
+)
+def test_impossible_divisions_are_refused(changes, error, message):
+    with pytest.raises(error, match=message):
+        divided(**changes)
+
+
+def algorithm2(epsilon=Fraction(3), **changes) -> Division:
+    options = {"composition": "tight", "release_epsilon": None, "release_share": None, "tables": 1}
+    return divide_algorithm2(epsilon, **(options | changes))
+
+
+@pytest.mark.parametrize("tables", [1, 2, 5])
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_the_papers_charges_add_up_to_epsilon(epsilon, tables):
+    basic = algorithm2(epsilon, composition="basic", tables=tables)
+    assert basic.training_epsilon + tables * basic.release_epsilon == epsilon
+    tight = algorithm2(epsilon, tables=tables)
+    assert tables * tight.release_epsilon == tight.training_epsilon == epsilon
+
+
+def test_the_papers_numbers():
+    """Epsilon 3: 2.9 for training and 0.05 for each group."""
+    division = algorithm2(composition="basic", tables=2)
+    assert division.release_epsilon == Fraction(1, 20)
+    assert division.training_epsilon == Fraction(29, 10)
+    assert division.shares == {"train": pytest.approx(2 / 3), "release": pytest.approx(1 / 3)}
+    assert division.plan_epsilon is None
+    assert division.beside_training(2, "add_remove") == []
+    given = algorithm2(
+        composition="basic", tables=2, release_epsilon=Fraction(1), release_share=0.5
+    )
+    assert given.training_epsilon == 1
+    assert given.share("release") == 0.5
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"release_epsilon": Fraction(4)}, BudgetError, "over the budget"),
+        ({"release_epsilon": Fraction(2), "tables": 2}, BudgetError, "would cost 4"),
+        ({"composition": "basic", "release_epsilon": Fraction(3)}, InputError, "training_epsilon"),
+        (
+            {"composition": "basic", "release_epsilon": Fraction(2), "tables": 2},
+            InputError,
+            "train",
+        ),
+        ({"release_epsilon": Fraction(1, 10**5)}, InputError, "at least epsilon"),
+        ({"release_share": 1.5}, InputError, "release_share"),
+    ],
+)
+def test_impossible_divisions_of_the_papers_rule_are_refused(changes, error, message):
+    with pytest.raises(error, match=message):
+        algorithm2(**changes)
