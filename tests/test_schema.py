@@ -48,7 +48,7 @@ def numerics(draw, name):
         center=draw(st.none() | finite),
         scale=draw(st.none() | st.floats(1e-300, 1e300)),
         edges=draw(st.none() | st.lists(finite, max_size=4, unique=True).map(sorted).map(tuple)),
-        usual=draw(st.none() | finite),
+        usual=draw(st.none() | st.sampled_from([low, high])),
         spiky=draw(st.booleans()),
     )
 
@@ -230,6 +230,7 @@ MALFORMED = {
     "usual not in values": changed((*JOB, "usual"), "c"),
     "usual word null": changed((*JOB, "usual"), None),
     "usual word a list": changed((*JOB, "usual"), ["a"]),
+    "usual outside the bounds": changed((*AGE, "usual"), -1e9),
     "usual NaN": changed((*AGE, "usual"), math.nan),
     "usual infinite": changed((*AGE, "usual"), math.inf),
     "usual number as text": changed((*AGE, "usual"), "0"),

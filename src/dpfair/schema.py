@@ -66,6 +66,8 @@ class Numeric:
         finite = all(isinstance(v, Real) and abs(v) <= _LARGEST for v in numbers)
         if not finite or len(self.bounds) != 2 or not self.bounds[0] < self.bounds[1]:
             raise SchemaError(f"Column {self.name!r} needs finite bounds [low, high], low < high.")
+        if self.usual is not None and not self.bounds[0] <= self.usual <= self.bounds[1]:
+            raise SchemaError(f"The usual value of {self.name!r} is outside its bounds.")
         if self.scale is not None and not self.scale > 0:
             raise SchemaError(f"Column {self.name!r} needs a scale > 0, got {self.scale}.")
         if self.edges is not None and list(self.edges) != sorted(set(self.edges)):

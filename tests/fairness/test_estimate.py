@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpfair.fairness.estimate import (
-    CALIBRATION,
     consistent_counts,
     estimated_masses,
     labelled_counts,
@@ -93,25 +92,22 @@ def test_plentiful_exact_counts_decide():
     )
 
 
-def test_few_or_noisy_counts_leave_the_score():
-    few = np.array([[[1, 0, 0, 1], [0, 1, 0, 0]]])
-    shares = estimated_masses(release_of(few, math.inf))
-    expected = middles(np.array([[0.25, 0.5, 0.75]]))[0]
-    size = shares[0].sum(axis=0)
-    got = shares[0, 1][size > 0] / size[size > 0]
-    np.testing.assert_allclose(got, expected[size > 0], atol=0.02)
-    noisy_table = np.array([[[30, 30, 30, 30], [0, 0, 0, 0]]])
-    strong = estimated_masses(release_of(noisy_table, 3.0))[0, 1].sum()
-    weak = estimated_masses(release_of(noisy_table, 0.01))[0, 1].sum()
-    assert strong < weak < 60
-
-
-def test_the_weight_of_the_counts_is_the_stated_one():
-    """100 records, exact: c^2 / (c^2 + 1 / 400)."""
-    counts = np.array([[[100, 40, 0], [0, 60, 100]]])
-    weight = CALIBRATION**2 / (CALIBRATION**2 + 1 / 400)
+def test_a_fall_is_pooled_and_the_number_of_positives_stays():
+    counts = np.array([[[90, 60, 80, 10], [10, 40, 20, 90]]])
     masses = estimated_masses(release_of(counts, math.inf))
-    assert masses[0, 1, 1] / 100 == pytest.approx(weight * 0.6 + (1 - weight) * 0.5)
+    np.testing.assert_allclose(masses[0, 1] / 100, [0.1, 0.3, 0.3, 0.9])
+
+
+def test_positives_are_not_pulled_towards_the_scores():
+    """A scorer whose scores are far too high, counted in many small cells."""
+    rng = np.random.default_rng(0)
+    size = rng.integers(1, 8, 120)
+    positive = rng.binomial(size, np.linspace(0, 0.3, 120))
+    for draw in noisy(np.stack([size - positive, positive])[None], 3.0, 20):
+        masses = estimated_masses(release_of(draw, 3.0))
+        counts = consistent_counts(release_of(draw, 3.0))
+        assert masses[0, 1].sum() == pytest.approx(counts[0, 1].sum())
+        assert masses[0, 1].sum() == pytest.approx(positive.sum(), abs=12)
 
 
 def test_without_labels_the_score_is_taken():

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
 from dpfair.fairness.release import Release
 
-__all__ = ["CALIBRATION", "consistent_counts", "estimated_masses", "labelled_counts", "middles"]
+__all__ = ["consistent_counts", "estimated_masses", "labelled_counts", "middles"]
 
 Floats = NDArray[np.float64]
-
-CALIBRATION = 0.05
-"""How far a bin's share of positive labels is expected to be from its score, beforehand."""
 
 
 def consistent_counts(release: Release) -> Floats:
@@ -37,26 +32,20 @@ def consistent_counts(release: Release) -> Floats:
 
 
 def estimated_masses(release: Release) -> Floats:
-    r"""Estimated counts [group, label, bin]; the share of positive labels grows with the score.
+    """Estimated counts [group, label, bin]; the share of positive labels grows with the score.
 
-    The scorer was trained to predict the label, so before looking a bin's share of positives is
-    near its score, give or take ``CALIBRATION``. The counts correct this by their precision: with
-    m records and noise of variance v, the weight of the counted share is
-    :math:`c^2 / (c^2 + (m/4 + v) / m^2)`. The result is made monotone, so that accepting from some
-    score on is the best use of any acceptance rate. Without labels the score itself is taken.
+    The shares are the isotonic regression of the counted ones, weighted by the counts: where they
+    fall instead of growing, bins are pooled, which also averages out their noise, and the number
+    of positives of a group does not change. Then accepting from some score on is the best use of
+    any acceptance rate. Without labels the score itself is taken for the share.
     """
     counts = consistent_counts(release)
     mass = counts.sum(axis=1)
-    expected = middles(release.edges)
-    shares = expected.copy()
+    shares = middles(release.edges)
     if release.labelled:
-        for a, t in enumerate(release.noise):
-            variance = 0.0 if math.isinf(t) else 2 * math.exp(-t) / math.expm1(-t) ** 2
-            size = np.maximum(mass[a], 1e-9)
-            weight = CALIBRATION**2 / (CALIBRATION**2 + (size / 4 + variance) / size**2)
-            counted = np.clip(counts[a, 1] / size, 0, 1)
-            shares[a] = weight * counted + (1 - weight) * expected[a]
-            shares[a] = isotonic_regression(shares[a], weights=size).x
+        for a, size in enumerate(mass):
+            counted = np.divide(counts[a, 1], size, out=shares[a].copy(), where=size > 0)
+            shares[a] = isotonic_regression(counted, weights=np.maximum(size, 1e-9)).x
     return np.stack([mass * (1 - shares), mass * shares], axis=1)
 
 

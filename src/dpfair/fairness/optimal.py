@@ -62,7 +62,7 @@ class Aim:
         if len(self.costs) != 2:
             raise InputError("Expected two costs: of a wrong acceptance and a wrong rejection.")
         validate.positive(cost_of_acceptance=self.costs[0], cost_of_rejection=self.costs[1])
-        for name, share in (("acceptance", self.acceptance), ("capacity", self.capacity)):
+        for name, share in (("target", self.acceptance), ("capacity", self.capacity)):
             if share is not None and not 0 <= share <= 1:
                 raise InputError(f"Expected {name} in [0, 1], got {share}.")
         if None not in (self.acceptance, self.capacity) and self.acceptance > self.capacity:  # type: ignore[operator]

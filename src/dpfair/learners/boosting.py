@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 from scipy.special import expit
@@ -13,6 +12,7 @@ from scipy.special import expit
 from dpfair import validate
 from dpfair.learners.descent import Descent
 from dpfair.learners.logistic import PrivateLogisticRegression
+from dpfair.learners.scorer import LinearScorer
 from dpfair.learners.trees import BoostedScorer, RandomTrees
 from dpfair.privacy.accountants import calibrate_event
 from dpfair.privacy.events import DpEvent, compose, gaussian_steps, step_event
@@ -125,30 +125,18 @@ class PrivateBoosting(PrivateLogisticRegression):
         )
         return of(sigma)
 
-    def train(  # type: ignore[override]
+    def _run(  # type: ignore[override]
         self,
+        plan: BoostingPlan,
         records: Records,
         schema: Schema,
         ledger: Ledger,
-        *,
-        scope: str,
-        epsilon: float | Fraction,
-        share: float = 1.0,
-        beside: Sequence[DpEvent] = (),
-        progress: Callable[[int], None] | None = None,
+        receipt: Receipt,
+        epsilon: float,
+        progress: Callable[[int], None] | None,
     ) -> BoostedScorer:
-        """Train on encoded records, charging what is left of ``epsilon`` beside other events."""
-        plan = self.plan(
-            schema,
-            float(epsilon),
-            ledger.row_budget[1],
-            relation=ledger.relation,
-            beside=beside,
-        )
-        receipt = ledger.charge(plan.event, scope=scope, purpose="train the scorer")
-        linear = self._descend(
-            plan.linear, records, schema, ledger, receipt, float(epsilon), progress
-        )
+        linear = super()._run(plan.linear, records, schema, ledger, receipt, epsilon, progress)
+        assert isinstance(linear, LinearScorer)
         structure = RandomTrees(schema, self.trees, self.depth)
         odds = linear.log_odds(records)
         return BoostedScorer(linear, structure, _boost(plan, structure, records, odds, receipt))

@@ -24,6 +24,7 @@ from dpfair.learners.descent import (
 )
 from dpfair.learners.features import FEATURES, design, feature_decay
 from dpfair.learners.scorer import LinearScorer
+from dpfair.learners.trees import BoostedScorer
 from dpfair.privacy.accountants import calibrate
 from dpfair.privacy.events import DpEvent
 from dpfair.privacy.ledger import Ledger, Receipt
@@ -230,7 +231,7 @@ class PrivateLogisticRegression(TabularInput, ClassifierMixin, BaseEstimator):  
         share: float = 1.0,
         beside: Sequence[DpEvent] = (),
         progress: Callable[[int], None] | None = None,
-    ) -> LinearScorer:
+    ) -> LinearScorer | BoostedScorer:
         """Train on encoded records, charging what is left of ``epsilon`` beside other events."""
         plan = self.plan(
             schema,
@@ -241,9 +242,9 @@ class PrivateLogisticRegression(TabularInput, ClassifierMixin, BaseEstimator):  
             beside=beside,
         )
         receipt = ledger.charge(plan.event, scope=scope, purpose="train the scorer")
-        return self._descend(plan, records, schema, ledger, receipt, float(epsilon), progress)
+        return self._run(plan, records, schema, ledger, receipt, float(epsilon), progress)
 
-    def _descend(
+    def _run(
         self,
         plan: Descent,
         records: Records,
@@ -252,7 +253,8 @@ class PrivateLogisticRegression(TabularInput, ClassifierMixin, BaseEstimator):  
         receipt: Receipt,
         epsilon: float,
         progress: Callable[[int], None] | None,
-    ) -> LinearScorer:
+    ) -> LinearScorer | BoostedScorer:
+        """Execute a plan that the receipt has paid for."""
         default = PAPER_SETTINGS["learning_rate"] if self.solver == "sgd" else None
         rate = self.learning_rate or default or _default_recipe(epsilon).learning_rate
         assert records.labels is not None

@@ -132,7 +132,7 @@ class DPFermi(TabularInput, ClassifierMixin, BaseEstimator):  # type: ignore[mis
             warnings.warn(
                 "No sensitive column given: nothing is penalised.", FairnessWarning, stacklevel=2
             )
-        blind = replace(self.schema_, sensitive=None)
+        blind = replace(self.schema_, sensitive=None, crosses=())
         penalty = self._penalty(records)
         weights = self._train(design("standardised", blind, records), records, penalty, ledger)
         self.scorer_ = LinearScorer(blind, "standardised", weights)

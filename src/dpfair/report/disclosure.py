@@ -71,7 +71,8 @@ def internal_numbers(evaluation: Mapping[str, Any]) -> list[tuple[str, str]]:
     >>> internal_numbers({"gap": 0.0123, "n": 11305, "group_rates": {"f": 0.171}})
     [('records', '11,305'), ('gap between groups', '0.0123'), ('accepted in group f', '17.1%')]
     """
-    rest = dict(evaluation)
+    rest = {key: value for key, value in evaluation.items() if key not in ("internal", "notion")}
+    sizes = dict(rest.pop("group_sizes", None) or {})
     rows = []
     for key, name, shape in (
         ("n", "records", "{:,}"),
@@ -83,7 +84,8 @@ def internal_numbers(evaluation: Mapping[str, Any]) -> list[tuple[str, str]]:
         if (value := rest.pop(key, None)) is not None:
             rows.append((name, shape.format(value)))
     for group, rate in dict(rest.pop("group_rates", None) or {}).items():
-        rows.append((f"accepted in group {group}", words.percent(float(rate))))
+        of = f" of {sizes[group]:,}" if group in sizes else ""
+        rows.append((f"accepted in group {group}", f"{words.percent(float(rate))}{of}"))
     for key, value in rest.items():
         plain = isinstance(value, Real) and not isinstance(value, int)
         rows.append((str(key), f"{float(value):.4f}" if plain else str(value)))
