@@ -6,7 +6,13 @@ from fractions import Fraction
 
 import pytest
 
-from dpfair.division import RELEASE_SHARE, Division, counting_epsilon, divide, divide_algorithm2
+from dpfair.division import (
+    Division,
+    certified_share,
+    counting_epsilon,
+    divide,
+    divide_algorithm2,
+)
 from dpfair.errors import BudgetError, InputError
 from dpfair.fairness.release import table_events
 from dpfair.privacy.events import pure_epsilon
@@ -70,7 +76,8 @@ def test_tables_leave_room_for_training_and_never_exceed_epsilon(options, epsilo
 
 def test_certified_uses_disjoint_records():
     division = divided(Fraction(3))
-    assert division.shares == {"train": 1 - RELEASE_SHARE, "release": RELEASE_SHARE}
+    assert division.shares == {"train": 1 / 2, "release": 1 / 2}
+    assert divided(Fraction(1, 2)).share("release") == certified_share(0.5) == 1 / 3
     assert (division.train_scope, division.release_scope) == ("train", "release")
     assert division.check_scope is None
     assert division.release_epsilon == 3  # a scope of its own: all of it

@@ -62,10 +62,15 @@ def decide_batch(
     key: bytes,
     epsilon: float | None,
     relation: str,
+    counted: NDArray[np.int64] | None,
+    rows_per_unit: int,
     confidence: float,
     noise: Noise,
 ) -> BatchDecisions:
     """Accept the given rate of every group.
+
+    ``counted`` are the positions of at most ``rows_per_unit`` records of each person; None if
+    every record is a person.
 
     Privacy
     -------
@@ -88,16 +93,18 @@ def decide_batch(
             ledger=None,
         )
     validate.positive(epsilon=epsilon)
-    ledger = Ledger(epsilon, 1e-12, relation=relation, noise=noise)
-    edges = score_grid(epsilon)
-    if epsilon >= 1:
+    ledger = Ledger(epsilon, 1e-12, relation=relation, rows_per_unit=rows_per_unit, noise=noise)
+    row_epsilon = ledger.row_budget[0]
+    edges = score_grid(float(row_epsilon))
+    if row_epsilon >= 1:
         edges = tuple(i / BATCH_BINS for i in range(1, BATCH_BINS))
+    chosen_rows = np.arange(len(scores)) if counted is None else counted
     release = release_table(
-        scores,
-        groups,
+        scores[chosen_rows],
+        groups[chosen_rows],
         names,
         edges=edges,
-        epsilon=ledger.budget_epsilon,
+        epsilon=row_epsilon,
         ledger=ledger,
         scope="",
         purpose="count the batch's scores by group",
@@ -109,14 +116,17 @@ def decide_batch(
     eta = (1 - confidence) / len(names)
     ranges = [_range(release, a, cell, eta) for a, (_, cell) in enumerate(chosen)]
     largest, smallest = max(high for _, high in ranges), min(low for low, _ in ranges)
+    if len(chosen_rows) < len(scores):
+        largest, smallest = 1.0, 0.0  # nothing is known about the records left out
+    whom = "record" if counted is None else "person"
     return BatchDecisions(
         decisions=classes[accepted.astype(np.int64)],
         cuts=cuts,
         gap_bound=largest - smallest if len(names) > 1 else 0.0,
         confidence=confidence,
         protects=(
-            f"every person in the batch, with epsilon = {epsilon:g} against whoever sees all other "
-            "decisions: those depend on that person only through the noisy table"
+            f"every {whom} in the batch, with epsilon = {epsilon:g} against whoever sees all other "
+            f"decisions: those depend on that {whom} only through the noisy table"
             if ledger.private
             else f"nobody in the batch: {SEEDED}"
         ),

@@ -395,11 +395,27 @@ def winners_certificate(own: Certificate, ledger: Ledger) -> Certificate:
             assumed_public=(*privacy.assumed_public, "the candidates of the search"),
             leaks=tuple(dict.fromkeys(leaks)),
         ),
-        fairness=replace(
+        fairness=_winners_fairness(fairness, failure),
+    )
+
+
+def _winners_fairness(fairness: FairnessClaim, failure: float) -> FairnessClaim:
+    if failure >= 1:
+        reason = "the confidence is too low for the best of so many runs"
+        return replace(
             fairness,
-            confidence=round(1 - failure, 12),
-            bounds={k: v for k, v in fairness.bounds.items() if "(mean)" not in k},
-        ),
+            confidence=0.0,
+            certified=False,
+            reason=reason,
+            gap_bound=None,
+            accuracy_bound=None,
+            bounds={},
+            pairs=(),
+        )
+    return replace(
+        fairness,
+        confidence=round(1 - failure, 12),
+        bounds={k: v for k, v in fairness.bounds.items() if "(mean)" not in k},
     )
 
 
@@ -447,7 +463,7 @@ def _all_bounds(
 ) -> dict[str, float]:
     bounds = {"C3": combined, "C2": interval_gap_bound(release.rates, rule, confidence).bound}
     exact = any(t == float("inf") for t in release.noise)
-    if release.sizes is not None and len(release.groups) == 2 and not exact:
+    if release.sizes is not None and len(release.groups) == 2 and min(release.sizes) and not exact:
         eta = 1 - confidence
         bounds["C1"] = chernoff_gap_bound(release.sizes, release.noise, eta)
         bounds["paper theorem"] = paper_gap_bound(release.sizes, release.noise, eta)

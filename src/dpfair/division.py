@@ -25,12 +25,10 @@ from dpfair.errors import BudgetError, InputError
 from dpfair.fairness.release import table_events
 from dpfair.privacy.events import DpEvent
 
-__all__ = ["MODES", "RELEASE_SHARE", "Division", "divide", "divide_algorithm2"]
+__all__ = ["MODES", "Division", "certified_share", "divide", "divide_algorithm2"]
 
 MODES = ("certified", "reuse")
 
-RELEASE_SHARE = 0.5
-"""The records that are counted in certified mode: a certificate is as sharp as they are many."""
 
 ALGORITHM2_RELEASE_SHARE = 1 / 3
 
@@ -60,6 +58,15 @@ class Division:
         if self.release_scope == self.train_scope:
             events += table_events(self.release_epsilon, groups, relation, public_sizes=False)
         return events
+
+
+def certified_share(epsilon: float) -> float:
+    """The share of the records that are counted in certified mode: half, or a third below one.
+
+    A certificate is as sharp as its counts are many, but with a small budget it is the training
+    that needs records.
+    """
+    return 1 / 2 if epsilon >= 1 else 1 / 3
 
 
 def counting_epsilon(epsilon: Fraction, *, by_label: bool = False) -> Fraction:
@@ -100,7 +107,7 @@ def divide(
     if mode == "certified":
         if check_share:
             raise InputError("check_share belongs to mode='reuse'; certified needs no check.")
-        share = RELEASE_SHARE if release_share is None else release_share
+        share = certified_share(float(epsilon)) if release_share is None else release_share
         validate.in_open_interval(0, 1, release_share=share)
         return Division(
             shares={"train": 1 - share, "release": share},
@@ -146,7 +153,7 @@ def divide_algorithm2(
     validate.in_open_interval(0, 1, release_share=share)
     tight = composition == "tight"
     if release_epsilon is None:
-        release_epsilon = epsilon / tables if tight else epsilon / 60
+        release_epsilon = epsilon / (tables if tight else max(60, 2 * tables))
     release = _usable(release_epsilon)
     if tight and tables * release > epsilon:
         raise BudgetError(

@@ -13,6 +13,7 @@ __all__ = [
     "FairnessWarning",
     "InputError",
     "ModelFileError",
+    "NoRuleError",
     "PrivacyLeakWarning",
     "ReceiptError",
     "SchemaError",
@@ -37,6 +38,10 @@ class ModelFileError(InputError):
 
 class DataIntegrityError(InputError):
     """A shipped file is not the one that was published with the package."""
+
+
+class NoRuleError(InputError):
+    """No decision rule meets all of the demands at once."""
 
 
 class BudgetError(DpfairError):

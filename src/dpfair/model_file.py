@@ -7,6 +7,7 @@ believed.
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 import os
@@ -84,6 +85,7 @@ def save_model(model: PrivateFairClassifier, path: str | Path) -> Path:
     if not isinstance(model, PrivateFairClassifier):
         raise InputError(f"Expected a PrivateFairClassifier, got {type(model).__name__}.")
     check_is_fitted(model)
+    _check_savable(model)
     header = {
         "version": FORMAT_VERSION,
         "dpfair": __version__,
@@ -106,7 +108,9 @@ def save_model(model: PrivateFairClassifier, path: str | Path) -> Path:
     content = save(
         _scorer_tensors(model.scorer_),
         # One entry only: safetensors writes several in random order.
-        metadata={FORMAT: json.dumps(header, allow_nan=False, sort_keys=True)},
+        metadata={
+            FORMAT: json.dumps(header, allow_nan=False, sort_keys=True, default=_plain_number)
+        },
     )
     path = Path(path)
     part = path.with_name(path.name + ".part")
@@ -135,6 +139,25 @@ def load_model(path: str | Path) -> PrivateFairClassifier:
     except _MALFORMED as error:
         detail = str(error) if isinstance(error, InputError) else "Its content is malformed."
         raise ModelFileError(f"The file {path} is not a valid dpfair model. {detail}") from error
+
+
+def _check_savable(model: PrivateFairClassifier) -> None:
+    """Refuse to write what could not be read back."""
+    _release(model.release_.to_json(), model.schema_)
+    _check_releases(model)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FairnessWarning)
+        again = copy.copy(model)
+        again._decide()
+    if not _same_rule(again.rule_, model.rule_):
+        raise InputError("The model's parameters were changed after fit; set them back to save it.")
+
+
+def _plain_number(value: Any) -> Any:
+    """Settings may be numpy numbers or arrays."""
+    if isinstance(value, (np.generic, np.ndarray)):
+        return value.tolist()
+    raise TypeError(f"Expected plain data, got {type(value).__name__}.")
 
 
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[np.float64]]]:

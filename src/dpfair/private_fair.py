@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -22,6 +23,7 @@ from dpfair.certificate import (
     Certificate,
     FairnessClaim,
     PrivacyClaim,
+    search_of,
     winners_certificate,
 )
 from dpfair.deciding import COINS, decide
@@ -50,13 +52,13 @@ from dpfair.fairness.rules import parity_rule
 from dpfair.learners.logistic import PrivateLogisticRegression
 from dpfair.learners.scorer import LinearScorer
 from dpfair.learners.trees import BoostedScorer
-from dpfair.privacy.events import DpEvent
+from dpfair.privacy.events import DpEvent, exact_epsilon
 from dpfair.privacy.ledger import Ledger
 from dpfair.privacy.noise import Noise
 from dpfair.schema import Schema
 from dpfair.split import bound_units, coin_split
 from dpfair.table import Records, get_column, words
-from dpfair.tabular import TabularInput, column_name
+from dpfair.tabular import MOST_GROUPS, TabularInput, column_name
 
 __all__ = ["PrivateFairClassifier"]
 
@@ -66,6 +68,9 @@ PLANNING = "plan the rates of the groups"
 COUNTING = "count scores by group and label"
 ACCEPTED = "count the accepted by group"
 CHECKING = "count the decisions of the rule"
+# With more noise than this the tables of its law grow long, and placing is pointless.
+MOST_PLACED_GROUPS = 200
+
 REUSED = "the counted records also trained the scorer"
 
 
@@ -226,9 +231,12 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
 
     def fit(self, X: Any, y: Any, sensitive_features: Any = None) -> PrivateFairClassifier:
         """Train, release, decide and certify."""
+        for name in ("certificate_", "rule_", "release_"):  # a failed fit is no fit
+            self.__dict__.pop(name, None)
         ledger = self._open_ledger()
         records = self._training_records(X, y, sensitive_features)
         division = self._division(ledger, len(self.schema_.groups))
+        self._rehearse(ledger)
         if self.schema_.sensitive is None:
             warnings.warn(
                 "No sensitive column given: the model is private, but nothing makes it fair.",
@@ -253,8 +261,14 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
         else:
             plan = self._plan(training.of_known_group(), ledger, division)
             self._release(counted.of_known_group(), ledger, division, plan)
-        self._decide()
         self.check_release_ = None
+        try:
+            self._decide()
+        except InputError as error:
+            raise InputError(
+                f"{error} The budget is spent, but with_rule can choose another rule from the "
+                "release."
+            ) from error
         if division.check_scope is not None:
             checked = records.take(scopes[division.check_scope]).of_known_group()
             self.check_release_ = self._check(checked, ledger, division)
@@ -272,6 +286,9 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
         records = self._new_records(X, sensitive_features)
         return self.classes_[self._decisions(records, self._identities(X, records))]
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "certificate_")
+
     def decide_batch(
         self, X: Any, sensitive_features: Any = None, *, epsilon: float | None = None
     ) -> BatchDecisions:
@@ -282,6 +299,10 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
         :class:`dpfair.batch.BatchDecisions` for what is protected.
         """
         records = self._new_records(X, sensitive_features)
+        counted = None
+        if self.unit is not None:
+            units = words(get_column(X, column_name(X, self.unit)))
+            counted = bound_units(units, self.ledger_.rows_per_unit)
         if NOTIONS[self.certificate_.fairness.notion].needs_labels:
             raise InputError("Batch decisions equalise acceptance rates, not rates by label.")
         return decide_batch(
@@ -294,6 +315,8 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
             key=self.coin_key_,
             epsilon=epsilon,
             relation=self.ledger_.relation,
+            counted=counted,
+            rows_per_unit=self.ledger_.rows_per_unit,
             confidence=self.confidence,
             noise=Noise(self.random_state),
         )
@@ -301,8 +324,11 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
     def frontier(
         self, notion: str | None = None, tolerances: Sequence[float] = FRONTIER_TOLERANCES
     ) -> list[FrontierPoint]:
-        """Accuracy against the gap, for every tolerance, from the release that was already paid."""
-        check_is_fitted(self)
+        """Accuracy against the gap, for every tolerance, from the release that was already paid.
+
+        Tolerances that no rule reaches, given a target or a capacity, are left out.
+        """
+        check_is_fitted(self, "release_")
         return frontier(
             self.release_,
             [self._aim(notion, tolerance) for tolerance in tolerances],
@@ -316,9 +342,9 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
 
         ``changes`` may set ``notion``, ``tolerance``, ``target``, ``capacity``, ``costs`` and
         ``confidence``. A rule chosen after the fact is certified by bands, which hold for all
-        rules at once and are wider.
+        rules of one notion at once and are wider.
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "release_")
         unknown = set(changes) - {
             "notion",
             "tolerance",
@@ -334,6 +360,10 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
         model = copy.copy(self)
         for name, value in changes.items():
             setattr(model, name, value)
+        search = search_of(self.ledger_)
+        if search is not None and "confidence" in changes:
+            # A run must be more certain than its being the winner leaves it.
+            model.confidence = 1 - (1 - model.confidence) / float(search.mean)
         model._check_parameters()
         model.targets_, model.check_release_ = None, None
         model._decide()
@@ -343,6 +373,8 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
     def planned_events(self, schema: Schema) -> list[tuple[str, str, DpEvent]]:
         """(scope, purpose, event) of everything a fit will charge, before any record is read."""
         ledger = self._open_ledger()
+        if isinstance(self.sensitive, (str, list, tuple)):
+            schema = schema.with_sensitive(self.sensitive)
         groups = len(schema.groups)
         division = self._division(ledger, groups)
         plan = self._learner().plan(
@@ -365,6 +397,20 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
             charges.append((division.check_scope, CHECKING, event))
         return charges
 
+    def _rehearse(self, ledger: Ledger) -> None:
+        """Refuse noise that the budget does not pay for before anything is charged."""
+        if self._learner().noise_multiplier is None:
+            return  # calibrated to fit
+        trial = Ledger(
+            ledger.budget_epsilon,
+            ledger.delta,
+            relation=ledger.relation,
+            composition=ledger.composition,
+            rows_per_unit=ledger.rows_per_unit,
+        )
+        for scope, purpose, event in self.planned_events(self.schema_):
+            trial.charge(event, scope=scope, purpose=purpose)
+
     def _tables(self, epsilon: Fraction, groups: int) -> list[DpEvent]:
         return table_events(epsilon, groups, self.relation, public_sizes=self.public_sizes)
 
@@ -380,12 +426,15 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
         )
 
     def _check_parameters(self) -> None:
-        validate.in_open_interval(0, 1 - 1e-8, confidence=self.confidence)
+        validate.in_open_interval(0, 1 - 1e-6, confidence=self.confidence)
+        if not isinstance(self._learner(), PrivateLogisticRegression):
+            kind = type(self.learner).__name__
+            raise InputError(f"Expected learner to be a PrivateLogisticRegression, got {kind}.")
         validate.one_of(COINS, coins=self.coins)
         validate.one_of(RULES, rule=self.rule)
         validate.one_of(MODES, mode=self.mode)
         validate.one_of(SMALL_GROUPS, small_groups=self.small_groups)
-        if not self.smallest_group >= 0:
+        if not 0 <= self.smallest_group < math.inf:
             raise InputError(f"Expected smallest_group >= 0, got {self.smallest_group}.")
         if self.unit is None and self.rows_per_unit != 1:
             raise InputError("rows_per_unit needs unit, the column that identifies a person.")
@@ -400,6 +449,8 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
             raise InputError("rule='algorithm2' is always certified on records of its own.")
         if self.notion != "demographic_parity" or self.tolerance or self.capacity is not None:
             raise InputError("rule='algorithm2' brings all groups to one acceptance rate.")
+        if tuple(self.costs) != (1, 1):
+            raise InputError("rule='algorithm2' knows no costs.")
         parity_rule([0.5], self.target if self.target is not None else "midpoint")
 
     def _aim(self, notion: str | None = None, tolerance: float | None = None) -> Aim:
@@ -419,10 +470,12 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
 
     def _division(self, ledger: Ledger, groups: int) -> Division:
         epsilon = ledger.row_budget[0]
+        if groups > MOST_GROUPS:
+            raise InputError(f"Expected at most {MOST_GROUPS} groups, got {groups}.")
         given = None
         if self.release_epsilon is not None:
             validate.positive(release_epsilon=self.release_epsilon)
-            given = Fraction(str(self.release_epsilon)) / ledger.rows_per_unit
+            given = exact_epsilon(self.release_epsilon) / ledger.rows_per_unit
         if self.rule == "algorithm2":
             return divide_algorithm2(
                 epsilon,
@@ -434,7 +487,9 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
         return divide(
             epsilon,
             mode=self.mode,
-            placed=self.mode == "certified" and groups > 1 and self._aim().notion.monotone,
+            placed=self.mode == "certified"
+            and 1 < groups <= MOST_PLACED_GROUPS * epsilon
+            and self._aim().notion.monotone,
             by_label=self._aim().notion.needs_labels,
             release_epsilon=given,
             release_share=self.release_share,
@@ -470,7 +525,9 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
             purpose=PLANNING,
             dependence=REUSED,
         )
-        return planned_targets(plan, self._aim(), smallest=self.smallest_group)
+        # The minimum is about counted records, of which there are more or fewer than these.
+        ratio = division.share(division.train_scope) / division.share(division.release_scope)
+        return planned_targets(plan, self._aim(), smallest=self.smallest_group * ratio)
 
     def _release(
         self, records: Records, ledger: Ledger, division: Division, plan: Target | None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -134,7 +135,9 @@ def column_name(table: Any, column: str | int) -> str:
     """A column given by name or position, as a name of the table."""
     names = column_names(table)
     name = (
-        names[column] if isinstance(column, int) and -len(names) <= column < len(names) else column
+        names[int(column)]
+        if isinstance(column, Integral) and -len(names) <= column < len(names)
+        else column
     )
     if name not in names:
         raise SchemaError(f"The table has no column {column!r}; it has {', '.join(names[:20])}.")

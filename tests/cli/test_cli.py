@@ -131,7 +131,7 @@ def test_a_batch_says_what_it_protects_and_its_bound(folder, capsys):
     code, out, err = run(capsys, "predict", model, data, "--batch", "--batch-epsilon", "2")
     assert code == 0
     assert len(out.splitlines()) == 2001
-    assert "every person in the batch, with epsilon = 2" in err
+    assert "every record in the batch, with epsilon = 2" in err
     assert re.search(r"differ by at most 0\.\d{4} with 95% confidence", err)
     _, _, err = run(capsys, "predict", model, data, "--batch")
     assert "nobody in the batch" in err

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dpfair.errors import FairnessWarning, InputError
+from dpfair.errors import FairnessWarning, InputError, NoRuleError
 from dpfair.fairness.bands import accuracy_bound, band_bound
 from dpfair.fairness.decide import best_rule
 from dpfair.fairness.optimal import Aim
@@ -43,16 +43,24 @@ def frontier(
     smallest: float,
     families: Sequence[int] | None = None,
 ) -> list[FrontierPoint]:
-    """The best rule for each aim; reads the release and nothing else."""
+    """The best rule for each aim that has one; reads the release and nothing else."""
     if not release.labelled:
         raise InputError("A frontier needs a release of scores by label (rule='optimal').")
     points = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairnessWarning)  # was said when the rule was made
         for aim in aims:
-            found = best_rule(
-                release, aim, smallest=smallest, small_groups="merge", coins=True, families=families
-            )
+            try:
+                found = best_rule(
+                    release,
+                    aim,
+                    smallest=smallest,
+                    small_groups="merge",
+                    coins=True,
+                    families=families,
+                )
+            except NoRuleError:
+                continue
             assert found.lottery is not None
             certain = not release.dependence and len(release.groups) > 1
             points.append(

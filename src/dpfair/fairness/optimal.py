@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,7 @@ from scipy.optimize import linprog
 from scipy.sparse import coo_array
 
 from dpfair import validate
-from dpfair.errors import InputError
+from dpfair.errors import InputError, NoRuleError
 from dpfair.fairness.notions import Notion, Statistic
 from dpfair.fairness.rules import Rule
 
@@ -57,10 +58,18 @@ class Aim:
     capacity: float | None = None
 
     def __post_init__(self) -> None:
+        costs = np.asarray(self.costs)
+        if costs.shape != (2,) or costs.dtype.kind not in "iuf":
+            raise InputError("Expected two costs: of a wrong acceptance and a wrong rejection.")
+        for name, number in (
+            ("tolerance", self.tolerance),
+            ("target", self.acceptance or 0),
+            ("capacity", self.capacity or 0),
+        ):
+            if not isinstance(number, Real):
+                raise InputError(f"Expected {name} to be a number, got {number!r}.")
         if not 0 <= self.tolerance <= 1:
             raise InputError(f"Expected tolerance in [0, 1], got {self.tolerance}.")
-        if len(self.costs) != 2:
-            raise InputError("Expected two costs: of a wrong acceptance and a wrong rejection.")
         validate.positive(cost_of_acceptance=self.costs[0], cost_of_rejection=self.costs[1])
         for name, share in (("target", self.acceptance), ("capacity", self.capacity)):
             if share is not None and not 0 <= share <= 1:
@@ -216,7 +225,7 @@ def optimal_choice(masses: Floats, counts: Floats, edges: Floats, aim: Aim) -> C
         method="highs-ds",
     )
     if found.status != 0:
-        raise InputError(
+        raise NoRuleError(
             "No rule fits the acceptance rate, the capacity and the tolerance at once."
         )
     lottery = found.x[:width].reshape(k, thresholds)
