@@ -255,14 +255,17 @@ def test_bad_parameters_are_refused(parameter):
 def granted_in_threads(ledger, monkeypatch, threads=8):
     """How many of several simultaneous charges of 0.3 a ledger accepts."""
 
+    together = threading.Barrier(threads)
+
     def slow_price(event, delta, relation):
-        time.sleep(0.005)
+        time.sleep(0.1)  # long enough for all threads to look before one of them writes
         return 0.3 * sum(parts(event).values())
 
     monkeypatch.setattr("dpfair.privacy.ledger.epsilon_of", slow_price)
     outcomes = []
 
     def work():
+        together.wait()
         try:
             pay(ledger, step_event(1.0, 1.0))
         except BudgetError:
