@@ -128,3 +128,24 @@ def test_a_hundred_groups_are_the_most(loan_schema):
     schema = type(loan_schema).from_dict(data)
     with pytest.raises(InputError, match="at most 100 groups"):
         PrivateFairClassifier(5, schema=schema).planned_events(schema)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "groups", "planned"),
+    [
+        (3, 2, True),
+        (0.1, 2, True),
+        (0.09, 2, False),
+        (3, 20, True),
+        (3, 21, False),
+        (0.5, 11, False),
+    ],
+)
+def test_thresholds_are_placed_where_that_is_worth_its_time(loan_schema, epsilon, groups, planned):
+    data = loan_schema.to_dict()
+    data["sensitive"]["values"] = [f"g{i}" for i in range(groups)]
+    schema = type(loan_schema).from_dict(data)
+    purposes = [
+        p for _, p, _ in PrivateFairClassifier(epsilon, schema=schema).planned_events(schema)
+    ]
+    assert ("plan the rates of the groups" in purposes) == planned

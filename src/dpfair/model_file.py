@@ -29,7 +29,7 @@ from dpfair.learners.logistic import PrivateLogisticRegression
 from dpfair.learners.scorer import LinearScorer
 from dpfair.learners.trees import BoostedScorer, RandomTrees
 from dpfair.privacy.ledger import Ledger
-from dpfair.private_fair import REUSED, PrivateFairClassifier
+from dpfair.private_fair import MOST_PLACED_GROUPS, REUSED, PrivateFairClassifier
 from dpfair.schema import Schema
 
 __all__ = ["load_model", "save_model"]
@@ -42,7 +42,7 @@ MOST_CELLS = 40_000
 MOST_GROUPS = 100
 MOST_RECORDS = 10**10
 MOST_NOISE = 2_000_000
-MOST_PLACED_NOISE = 150_000
+MOST_PLACED_NOISE = 17_000
 _TENSORS = {"weights": 1}
 _BOOSTED = {"weights": 1, "leaves": 2}  # with trees on top of the linear part
 _SETTINGS = (
@@ -272,7 +272,10 @@ def _check_releases(model: PrivateFairClassifier) -> None:
     release, check, ledger = model.release_, model.check_release_, model.ledger_
     if math.isinf(max(release.noise)) or release.labelled != (model.rule == "optimal"):
         raise InputError("Its release does not fit its rule.")
-    if model.targets_ is not None and _noise_tables(release) > MOST_PLACED_NOISE:
+    placed = model.targets_ is not None
+    if placed and len(release.groups) > MOST_PLACED_GROUPS:
+        raise InputError("It has too many groups to place a threshold for each.")
+    if placed and _noise_tables(release) > MOST_PLACED_NOISE:
         raise InputError("Its counts have too much noise to place a threshold.")
     independent = model._dependence(ledger)
     if release.dependence != (REUSED if model.mode == "reuse" else independent):

@@ -68,8 +68,9 @@ PLANNING = "plan the rates of the groups"
 COUNTING = "count scores by group and label"
 ACCEPTED = "count the accepted by group"
 CHECKING = "count the decisions of the rule"
-# With more noise than this the tables of its law grow long, and placing is pointless.
-MOST_PLACED_GROUPS = 200
+# Placing takes a third of a second per group, longer with more noise. Beyond this many groups, or
+# with less than epsilon = 0.1 for two of them, its bounds are too wide to be worth that.
+MOST_PLACED_GROUPS = 20
 
 REUSED = "the counted records also trained the scorer"
 
@@ -488,7 +489,7 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
             epsilon,
             mode=self.mode,
             placed=self.mode == "certified"
-            and 1 < groups <= MOST_PLACED_GROUPS * epsilon
+            and 1 < groups <= MOST_PLACED_GROUPS * min(Fraction(1), given or epsilon)
             and self._aim().notion.monotone,
             by_label=self._aim().notion.needs_labels,
             release_epsilon=given,
