@@ -71,9 +71,20 @@ def test_a_batch_of_one_person_is_charged_as_one_person(loans, loan_schema):
     assert batch.ledger.rows_per_unit == 2
     assert batch.ledger.spent <= 4
     assert batch.ledger.entries[0].epsilon <= 2
-    assert batch.gap_bound == 1.0  # two records were counted: nothing is known about the rest
     assert "every person" in batch.protects
     assert "every person" in model.decide_batch(numbered, epsilon=4).protects
+
+
+def test_what_a_batch_tells_does_not_depend_on_records_that_were_not_counted(loans, loan_schema):
+    """A bound that changed when somebody has one record too many would tell on that person."""
+    X, y = loans
+    numbered = X.with_row_index("id")
+    model = PrivateFairClassifier(5, schema=loan_schema, unit="id", random_state=0)
+    model.fit(numbered, y)
+    twice = numbered.vstack(numbered[:1])  # the first person comes again
+    once, again = (model.decide_batch(table, epsilon=1) for table in (numbered, twice))
+    assert (once.cuts, once.gap_bound) == (again.cuts, again.gap_bound)
+    assert again.decisions.tolist() == [*once.decisions.tolist(), once.decisions[0]]
 
 
 def test_infeasible_points_are_left_out_of_a_frontier(loans, loan_schema):

@@ -36,7 +36,9 @@ class BatchDecisions:
         The score from which on each group is accepted.
     gap_bound
         A bound on the difference between the groups' acceptance rates *in this batch*, with
-        probability ``confidence`` over the noise; certain for exact quotas.
+        probability ``confidence`` over the noise; certain for exact quotas. With a unit it is
+        about the records that were counted, ``rows_per_unit`` of each person at most: whether
+        there were others must not show.
     protects
         What the batch's people can rely on.
     ledger
@@ -116,8 +118,6 @@ def decide_batch(
     eta = (1 - confidence) / len(names)
     ranges = [_range(release, a, cell, eta) for a, (_, cell) in enumerate(chosen)]
     largest, smallest = max(high for _, high in ranges), min(low for low, _ in ranges)
-    if len(chosen_rows) < len(scores):
-        largest, smallest = 1.0, 0.0  # nothing is known about the records left out
     whom = "record" if counted is None else "person"
     return BatchDecisions(
         decisions=classes[accepted.astype(np.int64)],

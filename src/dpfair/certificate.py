@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -29,6 +29,7 @@ from dpfair.fairness.rules import Rule
 from dpfair.privacy.ledger import Ledger
 
 __all__ = [
+    "INFERRED_SCHEMA",
     "SEEDED",
     "Certificate",
     "FairnessClaim",
@@ -43,6 +44,7 @@ PARITY = NOTIONS["demographic_parity"]
 NO_GROUPS = "no sensitive column was given, so nothing makes the model fair"
 
 SEEDED = "the noise came from a seed, and whoever knows the seed can remove it"
+INFERRED_SCHEMA = "the schema was read off the data without paying for it"
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,29 @@ class PrivacyClaim:
     arithmetic: str
     assumed_public: tuple[str, ...]
     leaks: tuple[str, ...]
+
+    @classmethod
+    def from_ledger(
+        cls,
+        ledger: Ledger,
+        *,
+        unit: str,
+        arithmetic: str,
+        assumed_public: Iterable[str],
+        leaks: Iterable[str],
+    ) -> PrivacyClaim:
+        """What a ledger paid for; noise from a seed is a leak by itself."""
+        return cls(
+            epsilon=ledger.epsilon,
+            delta=ledger.delta,
+            spent=ledger.spent,
+            relation=ledger.relation,
+            composition=ledger.composition,
+            unit=unit,
+            arithmetic=arithmetic,
+            assumed_public=tuple(assumed_public),
+            leaks=(*(() if ledger.private else (SEEDED,)), *leaks),
+        )
 
     @property
     def private(self) -> bool:

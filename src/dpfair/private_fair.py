@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from dpfair import validate
 from dpfair.batch import BatchDecisions, decide_batch
 from dpfair.certificate import (
-    SEEDED,
+    INFERRED_SCHEMA,
     Certificate,
     FairnessClaim,
     PrivacyClaim,
@@ -237,7 +237,8 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
         ledger = self._open_ledger()
         records = self._training_records(X, y, sensitive_features)
         division = self._division(ledger, len(self.schema_.groups))
-        self._rehearse(ledger)
+        if self._learner().noise_multiplier is not None:  # else it is calibrated to the budget
+            self.rehearse(self.schema_)
         if self.schema_.sensitive is None:
             warnings.warn(
                 "No sensitive column given: the model is private, but nothing makes it fair.",
@@ -398,19 +399,12 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
             charges.append((division.check_scope, CHECKING, event))
         return charges
 
-    def _rehearse(self, ledger: Ledger) -> None:
-        """Refuse noise that the budget does not pay for before anything is charged."""
-        if self._learner().noise_multiplier is None:
-            return  # calibrated to fit
-        trial = Ledger(
-            ledger.budget_epsilon,
-            ledger.delta,
-            relation=ledger.relation,
-            composition=ledger.composition,
-            rows_per_unit=ledger.rows_per_unit,
-        )
-        for scope, purpose, event in self.planned_events(self.schema_):
-            trial.charge(event, scope=scope, purpose=purpose)
+    def rehearse(self, schema: Schema) -> Ledger:
+        """A ledger of its own with everything that a fit will charge; no record is read."""
+        ledger = self._open_ledger()
+        for scope, purpose, event in self.planned_events(schema):
+            ledger.charge(event, scope=scope, purpose=purpose)
+        return ledger
 
     def _tables(self, epsilon: Fraction, groups: int) -> list[DpEvent]:
         return table_events(epsilon, groups, self.relation, public_sizes=self.public_sizes)
@@ -636,16 +630,12 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
             )
         own = Certificate(
             method=method,
-            privacy=PrivacyClaim(
-                epsilon=ledger.epsilon,
-                delta=ledger.delta,
-                spent=ledger.spent,
-                relation=ledger.relation,
-                composition=ledger.composition,
+            privacy=PrivacyClaim.from_ledger(
+                ledger,
                 unit=unit,
                 arithmetic="exact integers for the counts, float64 Gaussian noise in training",
-                assumed_public=tuple(self._assumed_public()),
-                leaks=tuple(self._leaks(ledger)),
+                assumed_public=self._assumed_public(),
+                leaks=[INFERRED_SCHEMA] if self.schema_.inferred else [],
             ),
             fairness=fairness,
         )
@@ -667,12 +657,6 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
             yield f"the size of the data set ({self.schema_.rows} rows)"
         if self.public_sizes:
             yield "the size of each group in the release scope"
-
-    def _leaks(self, ledger: Ledger) -> Iterator[str]:
-        if not ledger.private:
-            yield SEEDED
-        if self.schema_.inferred:
-            yield "the schema was read off the data without paying for it"
 
     def _identities(self, X: Any, records: Records) -> list[bytes]:
         if self.unit is None:

@@ -15,7 +15,13 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.utils.validation import check_is_fitted
 
 from dpfair import validate
-from dpfair.certificate import Certificate, FairnessClaim, PrivacyClaim, winners_certificate
+from dpfair.certificate import (
+    INFERRED_SCHEMA,
+    Certificate,
+    FairnessClaim,
+    PrivacyClaim,
+    winners_certificate,
+)
 from dpfair.errors import BudgetError, FairnessWarning, InputError
 from dpfair.learners.logistic import PrivateLogisticRegression
 from dpfair.privacy.accountants import epsilon_of
@@ -403,22 +409,17 @@ def _planned(model: Any) -> Callable[[Schema], list[tuple[str, str, DpEvent]]]:
 def _plain_certificate(model: PrivateLogisticRegression) -> Certificate:
     """What a fitted logistic regression promises: privacy."""
     ledger = model.ledger_
-    inferred = ("the schema was read off the data without paying for it",)
     public = ["the schema (bounds, categories, bin edges, label values, groups)"]
     if model.solver == "sgd":
         public.append(f"the size of the data set ({model.schema_.rows} rows)")
     return Certificate(
         method="private logistic regression",
-        privacy=PrivacyClaim(
-            epsilon=ledger.epsilon,
-            delta=ledger.delta,
-            spent=ledger.spent,
-            relation=ledger.relation,
-            composition=ledger.composition,
+        privacy=PrivacyClaim.from_ledger(
+            ledger,
             unit="every record",
             arithmetic="exact integers for the scores, float64 Gaussian noise in training",
-            assumed_public=tuple(public),
-            leaks=inferred if model.schema_.inferred else (),
+            assumed_public=public,
+            leaks=[INFERRED_SCHEMA] if model.schema_.inferred else [],
         ),
         fairness=FairnessClaim.nothing(
             model.schema_.groups, "logistic regression bounds no gap between groups"

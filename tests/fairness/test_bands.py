@@ -310,7 +310,7 @@ def test_one_group_has_intervals_only():
 def test_the_statistics_of_a_notion_share_the_error_probability():
     [release] = releases((80, 150), 1.0, 1, cells=halves())
     identity = Rule([[0.0, 1.0]] * 2)
-    for name, labels in (("demographic_parity", [None]), ("equalized_odds", [(1,), (0,)])):
+    for name, labels in (("demographic_parity", [(0, 1)]), ("equalized_odds", [(1,), (0,)])):
         rows = [[release.rate(a, 1, y) for a in (0, 1)] for y in labels]
         sharp = [combined_gap_bound(row, identity, 1 - 0.1 / len(rows)).bound for row in rows]
         assert fixed_bound(release, NOTIONS[name], 0.9).bound == max(sharp)

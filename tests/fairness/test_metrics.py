@@ -61,6 +61,14 @@ def test_sampling_floor_is_the_mean_gap_of_a_fair_classifier():
     assert sampling_floor(0.14, sizes) == pytest.approx(0.0056, abs=5e-5)
 
 
+def test_sampling_floor_of_many_groups_is_the_mean_of_the_largest_difference():
+    sizes = [100, 400, 900, 5000]
+    rates = np.random.default_rng(3).binomial(sizes, 0.3, size=(20_000, 4)) / sizes
+    gaps = rates.max(axis=1) - rates.min(axis=1)
+    assert sampling_floor(0.3, sizes) == pytest.approx(gaps.mean(), rel=0.02)
+    assert sampling_floor(0.0, sizes) == 0
+
+
 @pytest.mark.parametrize(("rate", "sizes"), [(1.1, [5, 5]), (0.5, [5]), (0.5, [0, 5])])
 def test_sampling_floor_refuses_the_impossible(rate, sizes):
     with pytest.raises(InputError, match="Expected"):

@@ -143,19 +143,27 @@ TABLE = Release(
 @pytest.mark.parametrize(
     ("threshold", "labels", "correct", "expected"),
     [
-        (2, None, False, (77, 33, 4, 4)),
+        (2, (0, 1), False, (77, 33, 4, 4)),
         (2, (1,), False, (7, 3, 2, 2)),
         (1, (0,), False, (90, 10, 3, 1)),
-        (2, None, True, (37, 73, 4, 4)),
-        (3, None, True, (64, 46, 4, 4)),
-        (0, None, False, (110, 0, 8, 1)),
-        (4, None, True, (100, 10, 4, 4)),
+        (2, (0, 1), True, (37, 73, 4, 4)),
+        (3, (0, 1), True, (64, 46, 4, 4)),
+        (0, (0, 1), False, (110, 0, 8, 1)),
+        (4, (0, 1), True, (100, 10, 4, 4)),
     ],
 )
 def test_rates_add_up_cells(threshold, labels, correct, expected):
     rate = TABLE.rate(0, threshold, labels, correct=correct)
     got = (rate.accepted, rate.rejected, rate.accepted_cells, rate.rejected_cells)
     assert got == expected
+
+
+def test_without_labels_there_are_no_rates_by_label():
+    bare = Release(("a",), HALF, [[[1, 2]]], (1.0,), None, "")
+    assert bare.rate(0, 1).accepted == 2
+    for labels, correct in (((1,), False), ((0, 1), True)):
+        with pytest.raises(InputError, match="needs a release with labels"):
+            bare.rate(0, 1, labels, correct=correct)
 
 
 def test_what_h_accepts():

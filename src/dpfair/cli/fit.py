@@ -209,22 +209,12 @@ def _with_columns(schema: Schema, label: str | None, sensitive: str | None) -> S
 
 def _show_plan(model: PrivateFairClassifier, schema: Schema, *, as_json: bool) -> None:
     from dpfair.privacy.events import event_to_json
-    from dpfair.privacy.ledger import Ledger
 
-    ledger = Ledger(
-        model.epsilon,
-        model.delta,
-        relation=model.relation,
-        composition=model.composition,
-        rows_per_unit=model.rows_per_unit,
-    )
-    plan = model.planned_events(schema)
-    for scope, purpose, event in plan:
-        ledger.charge(event, scope=scope, purpose=purpose)
+    ledger = model.rehearse(schema)
     if as_json:
         entries: list[dict[str, Any]] = [
-            {"scope": scope, "purpose": purpose, "event": event_to_json(event)}
-            for scope, purpose, event in plan
+            {"scope": e.scope, "purpose": e.purpose, "event": event_to_json(e.event)}
+            for e in ledger.entries
         ]
         print_json(
             {

@@ -16,7 +16,7 @@ from dpfair import validate
 from dpfair.datasets import load_adult, load_credit
 from dpfair.datasets.dataset import Dataset
 from dpfair.errors import FairnessWarning, InputError
-from dpfair.fairness.metrics import accuracy, gap_floor
+from dpfair.fairness.metrics import accuracy, sampling_floor
 from dpfair.fairness.notions import group_values, notion_of
 from dpfair.learners.boosting import PrivateBoosting
 from dpfair.privacy.noise import Noise
@@ -160,7 +160,9 @@ def measured(
     for statistic, row in zip(notion.statistics, values, strict=True):
         chosen = np.isin(labels, statistic.labels)
         sizes = np.bincount(groups[chosen], minlength=k)
-        floors.append(gap_floor(row, sizes.tolist()))
+        present = sizes > 0
+        common = float(np.average(row[present], weights=sizes[present]))
+        floors.append(sampling_floor(common, sizes[present].tolist()))
     return {
         "accuracy": accuracy(accepted, labels),
         "gap": notion.gap(values),

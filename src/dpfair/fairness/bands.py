@@ -18,7 +18,6 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfair.errors import InputError
 from dpfair.fairness.certificates import combined_gap_bound
 from dpfair.fairness.notions import Notion, Statistic
 from dpfair.fairness.rates import Interval, NoisyRate
@@ -74,7 +73,7 @@ def fixed_bound(release: Release, notion: Notion, confidence: float) -> RuleBoun
     k, share = len(release.groups), (1 - confidence) / len(notion.statistics)
     identity = Rule(np.tile([0.0, 1.0], (k, 1)))
     rates = [
-        [release.rate(a, 1, _labels(release, s), correct=s.correct) for a in range(k)]
+        [release.rate(a, 1, s.labels, correct=s.correct) for a in range(k)]
         for s in notion.statistics
     ]
     intervals = tuple(tuple(_interval(rate, share / k) for rate in row) for row in rates)
@@ -131,8 +130,7 @@ def _mixture(
         if j in (0, len(weights) - 1) and not statistic.correct:
             ends = (1.0, 1.0) if j == 0 else (0.0, 0.0)
         else:
-            labels = _labels(release, statistic)
-            rate = release.rate(group, j, labels, correct=statistic.correct)
+            rate = release.rate(group, j, statistic.labels, correct=statistic.correct)
             ends = _interval(rate, level)
         low, high = low + float(weights[j]) * ends[0], high + float(weights[j]) * ends[1]
     return max(0.0, low), min(1.0, high)
@@ -183,9 +181,3 @@ def _right(release: Release, groups: Sequence[int], thresholds: Sequence[int]) -
         accepted_cells=cells,
         rejected_cells=total.size - cells,
     )
-
-
-def _labels(release: Release, statistic: Statistic) -> tuple[int, ...] | None:
-    if not release.labelled and (statistic.labels != (0, 1) or statistic.correct):
-        raise InputError("This notion of fairness needs a release with labels.")
-    return statistic.labels if release.labelled else None

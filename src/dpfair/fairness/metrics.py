@@ -90,44 +90,24 @@ def rate_interval(accepted: int, size: int, confidence: float = 0.95) -> tuple[f
 
 
 def sampling_floor(rate: float, sizes: Sequence[int]) -> float:
-    r"""Gap that a perfectly fair classifier shows on average on a test set of two groups.
+    r"""Gap that a perfectly fair classifier shows on average on a test set of several groups.
 
-    With a common acceptance rate t the difference of the two observed rates is nearly normal
-    with mean 0, so its mean size is :math:`\sqrt{2/\pi}\,\sqrt{t(1-t)(1/n_0+1/n_1)}`. Gaps of
-    this order say nothing about which classifier is fairer.
+    With a common rate t every observed rate is nearly normal around it, with standard deviation
+    :math:`s_a = \sqrt{t(1-t)/n_a}`, and the mean of the largest minus the smallest is
+
+    .. math:: \int 1 - \prod_a \Phi(x/s_a) - \prod_a (1 - \Phi(x/s_a))\, dx ,
+
+    for two groups :math:`\sqrt{2/\pi}\,\sqrt{t(1-t)(1/n_0+1/n_1)}`. Gaps of this order say nothing
+    about which classifier is fairer.
 
     Examples
     --------
     >>> round(sampling_floor(0.14, [3674, 7631]), 4)
     0.0056
     """
-    if not (0 <= rate <= 1 and len(sizes) == 2 and min(sizes) >= 1):
-        raise InputError(f"Expected a rate in [0, 1] and two sizes >= 1, got {rate} and {sizes}.")
-    return math.sqrt(2 / math.pi * rate * (1 - rate) * sum(1 / n for n in sizes))
-
-
-def gap_floor(rates: Sequence[float] | Floats, sizes: Sequence[int]) -> float:
-    r"""Gap that a fair classifier shows on average on a test set of any number of groups.
-
-    Every observed rate is nearly normal around the common one, with standard deviation
-    :math:`s_a = \sqrt{t(1-t)/n_a}`, and the mean of the largest minus the smallest is
-
-    .. math:: \int 1 - \prod_a \Phi(x/s_a) - \prod_a (1 - \Phi(x/s_a))\, dx .
-
-    The common rate is taken as the mean of the observed ones, weighted by size. Groups without
-    records are left out.
-
-    Examples
-    --------
-    >>> round(gap_floor([0.14, 0.14], [3674, 7631]), 4)
-    0.0056
-    """
-    counted = [(r, n) for r, n in zip(rates, sizes, strict=True) if n > 0]
-    if len(counted) < 2:
-        return math.nan
-    values, weights = np.array(counted).T
-    common = float(np.average(values, weights=weights))
-    spreads = np.sqrt(common * (1 - common) / weights)
+    if not (0 <= rate <= 1 and len(sizes) >= 2 and min(sizes) >= 1):
+        raise InputError(f"Expected a rate in [0, 1] and sizes >= 1, got {rate} and {sizes}.")
+    spreads = np.sqrt(rate * (1 - rate) / np.asarray(sizes, dtype=np.float64))
     if not spreads.any():
         return 0.0
     x = np.linspace(-8, 8, 4001) * spreads.max()

@@ -74,7 +74,8 @@ class Aim:
         for name, share in (("target", self.acceptance), ("capacity", self.capacity)):
             if share is not None and not 0 <= share <= 1:
                 raise InputError(f"Expected {name} in [0, 1], got {share}.")
-        if None not in (self.acceptance, self.capacity) and self.acceptance > self.capacity:  # type: ignore[operator]
+        most = 1.0 if self.capacity is None else self.capacity
+        if self.acceptance is not None and self.acceptance > most:
             raise InputError(
                 f"A target of {self.acceptance} exceeds the capacity of {self.capacity}."
             )

@@ -121,7 +121,7 @@ def placement_bound(
     eta_size, eta_cell = _SIZE_SHARE * eta / k, _CELL_SHARE * eta / k
     above, below = [], []
     for a, target in enumerate(targets):
-        everybody, rows = release.rate(a, 0, _labels(release, statistic)), _rows(release, statistic)
+        everybody, rows = release.rate(a, 0, statistic.labels), release.rows(statistic.labels)
         sizes = everybody.size_range(eta_size) if eta_size >= _SMALLEST else (0, 0)
         high, low = _deviations(
             sizes, float(target), release.noise[a], len(rows), release.counts.shape[2]
@@ -302,7 +302,7 @@ def _cell_mass(
     level = 2 * eta / len({(first, last) for first, last, _ in covers})
     if level < _SMALLEST:
         return 1.0
-    counts = release.counts[group, _rows(release, statistic)]
+    counts = release.counts[group, release.rows(statistic.labels)]
     inside = counts[:, start:stop]
     rate = NoisyRate(
         accepted=int(inside.sum()),
@@ -357,17 +357,9 @@ def _ratio_gap(low: float, high: float) -> float:
     return 1 - low / high if high > 0 else 0.0
 
 
-def _labels(release: Release, statistic: Statistic) -> tuple[int, ...] | None:
-    return statistic.labels if release.labelled else None
-
-
-def _rows(release: Release, statistic: Statistic) -> list[int]:
-    return list(_labels(release, statistic) or range(release.counts.shape[1]))
-
-
 def _placed(release: Release, group: int, statistic: Statistic, target: float) -> int:
     """The first threshold from which on all noisy counts stay below the target."""
-    counts = release.counts[group, _rows(release, statistic)].sum(axis=0)
+    counts = release.counts[group, release.rows(statistic.labels)].sum(axis=0)
     tail = np.concatenate([np.cumsum(counts[::-1])[::-1], [0]])
     reached = np.flatnonzero(tail >= target * tail[0] - _TIE)
     return min(int(reached[-1]) + 1, len(counts)) if tail[0] > 0 else len(counts)

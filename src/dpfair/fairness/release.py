@@ -112,11 +112,19 @@ class Release:
             raise InputError("The grid of this release does not show what h accepts.")
         return tuple(self.rate(a, int(half[0]) + 1) for a, half in enumerate(halves))
 
+    def rows(self, labels: tuple[int, ...], *, correct: bool = False) -> list[int]:
+        """The rows of the counts that hold records of these labels."""
+        if self.labelled:
+            return list(labels)
+        if labels != (0, 1) or correct:
+            raise InputError("This notion of fairness needs a release with labels.")
+        return [0]
+
     def rate(
         self,
         group: int,
         threshold: int,
-        labels: tuple[int, ...] | None = None,
+        labels: tuple[int, ...] = (0, 1),
         *,
         correct: bool = False,
     ) -> NoisyRate:
@@ -126,7 +134,7 @@ class Release:
         from ``threshold`` on; with ``correct`` the rate of records that the threshold decides
         right.
         """
-        rows = range(self.counts.shape[1]) if labels is None else labels
+        rows = self.rows(labels, correct=correct)
         hits, misses, hit_cells, missed_cells = 0, 0, 0, 0
         for y in rows:
             above = int(self.counts[group, y, threshold:].sum())

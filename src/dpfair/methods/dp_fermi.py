@@ -14,7 +14,7 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from dpfair import validate
-from dpfair.certificate import SEEDED, Certificate, FairnessClaim, PrivacyClaim
+from dpfair.certificate import INFERRED_SCHEMA, Certificate, FairnessClaim, PrivacyClaim
 from dpfair.errors import FairnessWarning, InputError
 from dpfair.learners.descent import Answers, Batch, Descent, FlatClip, descend
 from dpfair.learners.design import Design
@@ -249,12 +249,8 @@ class DPFermi(TabularInput, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         groups = self.schema_.groups
         return Certificate(
             method=f"DP-FERMI ({self.variant})",
-            privacy=PrivacyClaim(
-                epsilon=ledger.epsilon,
-                delta=ledger.delta,
-                spent=ledger.spent,
-                relation=ledger.relation,
-                composition=ledger.composition,
+            privacy=PrivacyClaim.from_ledger(
+                ledger,
                 unit="every record",
                 arithmetic="float64 Gaussian noise",
                 assumed_public=(
@@ -262,20 +258,18 @@ class DPFermi(TabularInput, ClassifierMixin, BaseEstimator):  # type: ignore[mis
                     "the size of the data set",
                     "the shares of the groups",
                 ),
-                leaks=tuple(self._leaks(ledger)),
+                leaks=self._leaks(),
             ),
             fairness=FairnessClaim.nothing(
                 groups, "DP-FERMI penalises unfairness and bounds nothing"
             ),
         )
 
-    def _leaks(self, ledger: Ledger) -> Iterator[str]:
+    def _leaks(self) -> Iterator[str]:
         if self.variant == "reference":
             yield "the published code never clips a record's gradient, so its noise proves nothing"
-        if not ledger.private:
-            yield SEEDED
         if self.schema_.inferred:
-            yield "the schema was read off the data without paying for it"
+            yield INFERRED_SCHEMA
 
 
 @dataclass
