@@ -17,12 +17,19 @@ from dpfair.certificate import SEEDED, Certificate, FairnessClaim, PrivacyClaim
 from dpfair.classifiers import GroupClassifier, is_fitted
 from dpfair.deciding import COINS, decide
 from dpfair.errors import FairnessWarning, InputError, PrivacyLeakWarning
-from dpfair.fairness.release import release_accepted, release_exact, release_table
+from dpfair.fairness.release import (
+    ACCEPTED,
+    release_accepted,
+    release_exact,
+    release_table,
+    table_events,
+)
 from dpfair.fairness.rules import parity_rule
 from dpfair.inference import infer_outcome
+from dpfair.privacy.events import DpEvent, exact_epsilon
 from dpfair.privacy.ledger import Ledger
-from dpfair.privacy.noise import Noise
-from dpfair.schema import Outcome, word_of
+from dpfair.privacy.noise import Noise, noise_source
+from dpfair.schema import Outcome, Schema, word_of
 from dpfair.split import coin_split
 from dpfair.table import (
     get_column,
@@ -124,7 +131,7 @@ class FairPostProcessor(TabularInput, ClassifierMixin, BaseEstimator):  # type: 
             0, 1, confidence=self.confidence, release_share=self.release_share
         )
         validate.one_of(COINS, coins=self.coins)
-        noise = Noise(self.random_state)
+        noise = noise_source(self.random_state)
         ledger = None
         if self.epsilon is not None:
             # Counts are pure: the delta of this ledger is never used.
@@ -163,6 +170,17 @@ class FairPostProcessor(TabularInput, ClassifierMixin, BaseEstimator):  # type: 
         self.ledger_ = ledger
         self.certificate_ = self._certify(ledger, trained_here=not is_fitted(self.classifier))
         return self
+
+    def planned_events(self, schema: Schema | None = None) -> list[tuple[str, str, DpEvent]]:
+        """(scope, purpose, event) of what a fit will charge, if its groups are declared."""
+        if self.epsilon is None:
+            return []
+        count = 1 if self.groups is None else len(self.groups)
+        if self.groups is None and (self.public_sizes and self.sensitive is not None):
+            raise InputError("The cost per group is known only if the groups are declared.")
+        epsilon = exact_epsilon(self.epsilon) / (count if self.public_sizes else 1)
+        events = table_events(epsilon, count, self.relation, public_sizes=self.public_sizes)
+        return [("release", ACCEPTED, event) for event in events]
 
     def predict_proba(self, X: Any, sensitive_features: Any = None) -> NDArray[np.float64]:
         """The exact probabilities of rejection and acceptance, over the coin."""

@@ -41,6 +41,7 @@ from dpfair.fairness.notions import NOTIONS, notion_of
 from dpfair.fairness.optimal import Aim
 from dpfair.fairness.placement import GRAIN, dithered, placement_grid
 from dpfair.fairness.release import (
+    ACCEPTED,
     HALF,
     Release,
     release_accepted,
@@ -49,12 +50,12 @@ from dpfair.fairness.release import (
     table_events,
 )
 from dpfair.fairness.rules import parity_rule
-from dpfair.learners.logistic import PrivateLogisticRegression
+from dpfair.learners.logistic import TRAINING, PrivateLogisticRegression
 from dpfair.learners.scorer import LinearScorer
 from dpfair.learners.trees import BoostedScorer
 from dpfair.privacy.events import DpEvent, exact_epsilon
 from dpfair.privacy.ledger import Ledger
-from dpfair.privacy.noise import Noise
+from dpfair.privacy.noise import noise_source
 from dpfair.schema import Schema
 from dpfair.split import bound_units, coin_split
 from dpfair.table import Records, get_column, words
@@ -66,7 +67,6 @@ RULES = ("optimal", "algorithm2")
 
 PLANNING = "plan the rates of the groups"
 COUNTING = "count scores by group and label"
-ACCEPTED = "count the accepted by group"
 CHECKING = "count the decisions of the rule"
 # Placing takes a third of a second per group, longer with more noise. Beyond this many groups, or
 # with less than epsilon = 0.1 for two of them, its bounds are too wide to be worth that.
@@ -320,7 +320,7 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
             counted=counted,
             rows_per_unit=self.ledger_.rows_per_unit,
             confidence=self.confidence,
-            noise=Noise(self.random_state),
+            noise=noise_source(self.random_state),
         )
 
     def frontier(
@@ -387,7 +387,7 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
             share=division.share(division.train_scope),
             beside=division.beside_training(groups, self.relation),
         )
-        charges = [(division.train_scope, "train the scorer", plan.event)]
+        charges = [(division.train_scope, TRAINING, plan.event)]
         if division.plan_epsilon is not None:
             [event] = self._tables(division.plan_epsilon, groups)
             charges.append((division.train_scope, PLANNING, event))
@@ -417,7 +417,7 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
             relation=self.relation,
             composition=self.composition,
             rows_per_unit=self.rows_per_unit,
-            noise=Noise(self.random_state),
+            noise=noise_source(self.random_state),
         )
 
     def _check_parameters(self) -> None:

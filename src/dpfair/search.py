@@ -28,7 +28,8 @@ from dpfair.privacy.accountants import epsilon_of
 from dpfair.privacy.draw import Draw
 from dpfair.privacy.events import DpEvent, best_of_runs, noisy_table, path_events
 from dpfair.privacy.ledger import Ledger
-from dpfair.privacy.noise import Noise
+from dpfair.privacy.noise import Noise, noise_source
+from dpfair.private_fair import PrivateFairClassifier
 from dpfair.schema import Schema
 from dpfair.split import bound_units, coin_split
 from dpfair.table import Records, get_column, take_rows, words
@@ -45,6 +46,7 @@ FIXED = frozenset(
 PRECISION = 1e-3
 LEAST_SHARE = 1e-3
 SCORE_SHARE = 0.25
+SEARCHING = "search: the best of several runs"
 
 
 @dataclass(frozen=True)
@@ -179,7 +181,7 @@ class PrivateSearchCV(TabularInput, MetaEstimatorMixin, ClassifierMixin, BaseEst
         else:
             schema = template._fix_schema(X, np.empty(0), None, None)
         runs = self._plan(template, schema, ledger)
-        receipt = ledger.charge(runs.event, scope="", purpose="search: the best of several runs")
+        receipt = ledger.charge(runs.event, scope="", purpose=SEARCHING)
         if records is None:
             records = template._training_records(X, y, sensitive_features)
         if "confidence" in template.get_params(deep=False) and schema.sensitive is None:
@@ -222,7 +224,7 @@ class PrivateSearchCV(TabularInput, MetaEstimatorMixin, ClassifierMixin, BaseEst
     def planned_events(self, schema: Schema) -> list[tuple[str, str, DpEvent]]:
         """(scope, purpose, event) of what a fit will charge, before any record is read."""
         runs = self._plan(self._template(), schema, self._open_ledger())
-        return [("", "search: the best of several runs", runs.event)]
+        return [("", SEARCHING, runs.event)]
 
     def _open_ledger(self) -> Ledger:
         validate.in_open_interval(0, 1, validation_share=self.validation_share)
@@ -233,7 +235,7 @@ class PrivateSearchCV(TabularInput, MetaEstimatorMixin, ClassifierMixin, BaseEst
             self.delta,
             relation=self.estimator.relation,
             rows_per_unit=getattr(self.estimator, "rows_per_unit", 1),
-            noise=Noise(self.random_state),
+            noise=noise_source(self.random_state),
         )
 
     def _template(self) -> Any:
@@ -388,19 +390,8 @@ def _candidate(template: Any, params: dict[str, Any]) -> Any:
 
 def _planned(model: Any) -> Callable[[Schema], list[tuple[str, str, DpEvent]]]:
     """What a fit of the model charges, as a function of the schema."""
-    if isinstance(model, PrivateLogisticRegression):
-        return lambda schema: [
-            (
-                "",
-                "train the scorer",
-                model.plan(
-                    schema, float(model.epsilon), model.delta, relation=model.relation
-                ).event,
-            )
-        ]
-    if isinstance(model, TabularInput) and hasattr(model, "planned_events"):
-        planned: Callable[[Schema], list[tuple[str, str, DpEvent]]] = model.planned_events
-        return planned
+    if isinstance(model, (PrivateFairClassifier, PrivateLogisticRegression)):
+        return model.planned_events
     raise InputError(
         f"A search needs an estimator that plans its cost, got {type(model).__name__}."
     )

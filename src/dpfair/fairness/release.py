@@ -16,6 +16,7 @@ from dpfair.privacy.events import DpEvent, noisy_table
 from dpfair.privacy.ledger import Ledger
 
 __all__ = [
+    "ACCEPTED",
     "HALF",
     "Release",
     "exact_counts",
@@ -29,6 +30,8 @@ __all__ = [
 
 HALF = (0.5,)
 """The grid of the paper's algorithms: what h rejects and what h accepts."""
+
+ACCEPTED = "count the accepted by group"
 
 MOST_BINS = 1000
 
@@ -230,7 +233,7 @@ def release_table(
     epsilon: Fraction | float,
     ledger: Ledger,
     scope: str,
-    purpose: str = "count accepted and rejected by group",
+    purpose: str = ACCEPTED,
     dependence: str,
     grain: int | None = None,
 ) -> Release:
@@ -276,12 +279,10 @@ def release_accepted(
     One record moves the count of its group by at most one: ``epsilon`` per group.
     """
     events = table_events(epsilon, len(names), ledger.relation, public_sizes=True)
-    receipts = [
-        ledger.charge(event, scope=scope, purpose=f"count accepted in group {name}")
-        for event, name in zip(events, names, strict=True)
-    ]
+    receipts = [ledger.charge(event, scope=scope, purpose=ACCEPTED) for event in events]
     exact = exact_counts(scores, groups, None, len(names), HALF)
-    sizes = tuple(int(n) for n in exact.sum(axis=(1, 2)))
+    public = ledger.assume("the size of each group", exact.sum(axis=(1, 2)))
+    sizes = tuple(int(n) for n in public)
     accepted = [
         receipt.draw(event).discrete_laplace([int(count)])[0]
         for receipt, event, count in zip(receipts, events, exact[:, 0, 1], strict=True)

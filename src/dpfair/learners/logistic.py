@@ -28,13 +28,14 @@ from dpfair.learners.trees import BoostedScorer
 from dpfair.privacy.accountants import calibrate
 from dpfair.privacy.events import DpEvent
 from dpfair.privacy.ledger import Ledger, Receipt
-from dpfair.privacy.noise import Noise
+from dpfair.privacy.noise import Noise, noise_source
 from dpfair.schema import Schema
 from dpfair.table import Records
 from dpfair.tabular import TabularInput
 
-__all__ = ["PAPER_SETTINGS", "PrivateLogisticRegression"]
+__all__ = ["PAPER_SETTINGS", "TRAINING", "PrivateLogisticRegression"]
 
+TRAINING = "train the scorer"
 SOLVERS = ("full_batch", "sgd")
 
 # Section IV of the paper; the number of steps is epochs * ceil(rows / batch_size).
@@ -141,7 +142,7 @@ class PrivateLogisticRegression(TabularInput, ClassifierMixin, BaseEstimator):  
     def fit(self, X: Any, y: Any, sensitive_features: Any = None) -> PrivateLogisticRegression:
         """Train on all records of the table."""
         ledger = Ledger(
-            self.epsilon, self.delta, relation=self.relation, noise=Noise(self.random_state)
+            self.epsilon, self.delta, relation=self.relation, noise=noise_source(self.random_state)
         )
         records = self._training_records(X, y, sensitive_features).in_first_group()
         self.scorer_ = self.train(records, self.schema_, ledger, scope="", epsilon=ledger.epsilon)
@@ -158,6 +159,11 @@ class PrivateLogisticRegression(TabularInput, ClassifierMixin, BaseEstimator):  
         """The more probable class."""
         records = self._new_records(X, sensitive_features)
         return self.classes_[self.scorer_.positive(records)]
+
+    def planned_events(self, schema: Schema) -> list[tuple[str, str, DpEvent]]:
+        """(scope, purpose, event) of what a fit will charge, before any record is read."""
+        plan = self.plan(schema, float(self.epsilon), self.delta, relation=self.relation)
+        return [("", TRAINING, plan.event)]
 
     def plan(
         self,
@@ -241,7 +247,7 @@ class PrivateLogisticRegression(TabularInput, ClassifierMixin, BaseEstimator):  
             share=share,
             beside=beside,
         )
-        receipt = ledger.charge(plan.event, scope=scope, purpose="train the scorer")
+        receipt = ledger.charge(plan.event, scope=scope, purpose=TRAINING)
         return self._run(plan, records, schema, ledger, receipt, float(epsilon), progress)
 
     def _run(

@@ -23,8 +23,9 @@ from dpfair.learners.scorer import LinearScorer
 from dpfair.methods.fermi_penalty import FermiObjective, FermiPenalty, FermiSteps, project
 from dpfair.methods.fermi_reference import StatedNoise, train_reference
 from dpfair.privacy.accountants import calibrate
+from dpfair.privacy.events import DpEvent
 from dpfair.privacy.ledger import Ledger
-from dpfair.privacy.noise import Noise
+from dpfair.privacy.noise import Noise, noise_source
 from dpfair.schema import Schema
 from dpfair.table import Records
 from dpfair.tabular import TabularInput
@@ -34,6 +35,7 @@ __all__ = ["DPFermi"]
 Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]
 
+TRAINING = "train the penalised model"
 VARIANTS = ("tight", "paper", "reference")
 NOTIONS = ("demographic_parity", "equalized_odds")
 
@@ -125,7 +127,7 @@ class DPFermi(TabularInput, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         if not self.weight >= 0:
             raise InputError(f"Expected weight >= 0, got {self.weight}.")
         ledger = Ledger(
-            self.epsilon, self.delta, relation=self.relation, noise=Noise(self.random_state)
+            self.epsilon, self.delta, relation=self.relation, noise=noise_source(self.random_state)
         )
         records = self._training_records(X, y, sensitive_features).in_first_group()
         if self.schema_.sensitive is None:
@@ -133,12 +135,30 @@ class DPFermi(TabularInput, ClassifierMixin, BaseEstimator):  # type: ignore[mis
                 "No sensitive column given: nothing is penalised.", FairnessWarning, stacklevel=2
             )
         blind = replace(self.schema_, sensitive=None, crosses=())
-        penalty = self._penalty(records)
+        penalty = self._penalty(records, ledger)
         weights = self._train(design("standardised", blind, records), records, penalty, ledger)
         self.scorer_ = LinearScorer(blind, "standardised", weights)
         self.ledger_ = ledger
         self.certificate_ = self._certify(ledger)
         return self
+
+    def planned_events(self, schema: Schema) -> list[tuple[str, str, DpEvent]]:
+        """(scope, purpose, event) of what a fit will charge, before any record is read."""
+        if self.variant != "tight" or schema.rows is None:
+            raise InputError(
+                "The cost of DP-FERMI is known beforehand only for variant='tight' and with rows "
+                "declared in the schema."
+            )
+        rate = min(1.0, self.batch_size / schema.rows)
+        plan = self._tight(float(self.epsilon), self.delta, rate, self._steps(schema.rows))
+        return [("", TRAINING, plan.event)]
+
+    def _steps(self, size: int) -> int:
+        return self.epochs * math.ceil(size / self.batch_size)
+
+    def _tight(self, epsilon: float, delta: float, rate: float, steps: int) -> Descent:
+        multiplier = calibrate(epsilon, delta, rate, steps, relation=self.relation)
+        return Descent(steps, rate, multiplier, FlatClip(self.clip), divisor=self.batch_size)
 
     def predict_proba(self, X: Any, sensitive_features: Any = None) -> Float64:
         """The estimated probability of either class."""
@@ -151,13 +171,14 @@ class DPFermi(TabularInput, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         records = self._new_records(X, sensitive_features)
         return self.classes_[self.scorer_.positive(records)]
 
-    def _penalty(self, records: Records) -> FermiPenalty:
+    def _penalty(self, records: Records, ledger: Ledger) -> FermiPenalty:
         """Shares are read off the records: the method takes them as public."""
         assert records.labels is not None
         groups = len(self.schema_.groups)
         odds = self.notion == "equalized_odds"
         labels = records.labels if odds else np.zeros_like(records.labels)
         counts = np.bincount(labels * groups + records.groups, minlength=groups * (1 + odds))
+        counts = ledger.assume("the shares of the groups", counts)
         table = np.maximum(counts.reshape(-1, groups), 1).astype(np.float64)
         by_label = table.sum(axis=1)
         only = None if self.only_group is None else self.schema_.groups.index(self.only_group)
@@ -169,8 +190,10 @@ class DPFermi(TabularInput, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         self, rows: Design, records: Records, penalty: FermiPenalty, ledger: Ledger
     ) -> Float64:
         assert records.labels is not None
-        size = len(rows) if self.schema_.rows is None else self.schema_.rows
-        steps = self.epochs * math.ceil(size / self.batch_size)
+        size = self.schema_.rows
+        if size is None:
+            [size] = ledger.assume("the size of the data set", np.array([len(rows)])).tolist()
+        steps = self._steps(size)
         stated = StatedNoise.for_budget(
             ledger.epsilon,
             ledger.delta,
@@ -197,7 +220,7 @@ class DPFermi(TabularInput, ClassifierMixin, BaseEstimator):  # type: ignore[mis
                 noise=ledger.noise,
             )
         objective, plan = self._plan(penalty, ledger, stated, steps, self.batch_size / size)
-        receipt = ledger.charge(plan.event, scope="", purpose="train the penalised model")
+        receipt = ledger.charge(plan.event, scope="", purpose=TRAINING)
         result = descend(
             plan,
             rows,
@@ -215,10 +238,7 @@ class DPFermi(TabularInput, ClassifierMixin, BaseEstimator):  # type: ignore[mis
     ) -> tuple[FermiObjective | _DualQuery, Descent]:
         rate = min(1.0, rate)
         if self.variant == "tight":
-            multiplier = calibrate(
-                ledger.epsilon, ledger.delta, rate, steps, relation=ledger.relation
-            )
-            plan = Descent(steps, rate, multiplier, FlatClip(self.clip), divisor=self.batch_size)
+            plan = self._tight(ledger.epsilon, ledger.delta, rate, steps)
             return FermiObjective(penalty, self.weight), plan
         query = _DualQuery(
             penalty,

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from dp_accounting.dp_event import (
@@ -27,7 +29,34 @@ from dpfair.privacy.events import parts, path_events
 from dpfair.privacy.noise import Noise
 from dpfair.privacy.repetition import halting_probability
 
-__all__ = ["Draw"]
+__all__ = ["Draw", "Question"]
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """An exact number on its way to the noise, and what is promised about it.
+
+    Parameters
+    ----------
+    kind
+        ``"gaussian"``: one record contributes at most ``sensitivity`` to the value, in L2 norm.
+        ``"counts"``: one record is counted in one cell. ``"assumed"``: the value is public by
+        assumption, and the certificate says so.
+    value
+        The exact value: private, unless it is assumed public.
+    event, scope
+        What was paid, and on which records; None for an assumption.
+    what
+        The assumption in words.
+    """
+
+    kind: str
+    value: NDArray[Any]
+    event: DpEvent | None = None
+    scope: str | None = None
+    sensitivity: float = 1.0
+    noise_multiplier: float | None = None
+    what: str = ""
 
 
 class Draw:
@@ -44,17 +73,19 @@ class Draw:
 
     __slots__ = (
         "_batch_open",
+        "_event",
         "_laplace",
         "_multiplier",
         "_noise",
         "_precision",
         "_rate",
+        "_scope",
         "_search",
         "_started",
     )
 
-    def __init__(self, event: DpEvent, noise: Noise) -> None:
-        self._noise = noise
+    def __init__(self, event: DpEvent, noise: Noise, scope: str = "") -> None:
+        self._event, self._noise, self._scope = event, noise, scope
         self._rate = 1.0
         self._multiplier = 0.0
         self._laplace: Fraction | None = None
@@ -98,9 +129,15 @@ class Draw:
         if not left >= -1e-9 * self._precision:
             raise ReceiptError("This draw did not pay for so little Gaussian noise.")
         self._precision = max(left, 0.0)
+        question = Question(
+            "gaussian", value, self._event, self._scope, sensitivity, noise_multiplier=multiplier
+        )
+        scale = multiplier * sensitivity
         # One normal per number: a broadcast would repeat the noise, and differences reveal values.
-        noise = self._noise.normals(value.size).reshape(value.shape)
-        return value + (multiplier * sensitivity) * noise
+        return self._noise.answer(
+            question,
+            lambda: value + scale * self._noise.normals(value.size).reshape(value.shape),
+        )
 
     def discrete_laplace(self, counts: Sequence[int]) -> list[int]:
         """Integer counts plus exact discrete Laplace noise, one table per draw.
@@ -109,9 +146,14 @@ class Draw:
         """
         if self._laplace is None:
             raise ReceiptError("This draw did not pay for discrete Laplace noise.")
-        noise = self._noise.discrete_laplace(self._laplace, len(counts))
-        self._laplace = None
-        return [int(c) + z for c, z in zip(counts, noise, strict=True)]
+        parameter, self._laplace = self._laplace, None
+        question = Question("counts", np.array(counts, np.int64), self._event, self._scope)
+
+        def noisy() -> list[int]:
+            noise = self._noise.discrete_laplace(parameter, len(counts))
+            return [int(c) + z for c, z in zip(counts, noise, strict=True)]
+
+        return self._noise.answer(question, noisy)
 
     def runs(self) -> int:
         """How many runs this event paid for, by the law that its cost assumes.

@@ -11,14 +11,16 @@ import math
 import threading
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
+import numpy as np
 from dp_accounting.dp_event import ComposedDpEvent, RepeatAndSelectDpEvent
+from numpy.typing import NDArray
 
 from dpfair import validate
 from dpfair.errors import BudgetError, InputError, ReceiptError
 from dpfair.privacy.accountants import epsilon_of
-from dpfair.privacy.draw import Draw
+from dpfair.privacy.draw import Draw, Question
 from dpfair.privacy.events import (
     RELATIONS,
     DpEvent,
@@ -35,6 +37,8 @@ from dpfair.privacy.noise import Noise
 __all__ = ["COMPOSITIONS", "Entry", "Ledger", "Receipt"]
 
 COMPOSITIONS = ("tight", "basic")
+
+T = TypeVar("T", bound=np.generic)
 
 
 @dataclass(frozen=True)
@@ -214,7 +218,14 @@ class Ledger:
                 )
             self._entries.append(entry)
             self._spent = max(self._spent, total)
-        return Receipt(event, self.noise)
+        return Receipt(event, self.noise, scope)
+
+    def assume(self, what: str, value: NDArray[T]) -> NDArray[T]:
+        """Use an exact fact about the records as if it were public; the certificate must list it.
+
+        ``what`` names the fact in the certificate's words.
+        """
+        return self.noise.answer(Question("assumed", value, what=what), lambda: value)
 
     def _total(self, entries: list[Entry]) -> Fraction | float:
         if not entries:
@@ -245,10 +256,10 @@ class Ledger:
 class Receipt:
     """Proof of payment: what was paid can be drawn as often as it was paid, and not copied."""
 
-    def __init__(self, event: DpEvent, noise: Noise) -> None:
+    def __init__(self, event: DpEvent, noise: Noise, scope: str = "") -> None:
         parts(event)  # refuses an event that no accountant knows
         self._left = drawable(event)
-        self._noise = noise
+        self._noise, self._scope = noise, scope
         self._lock = threading.Lock()
 
     def draw(self, event: DpEvent) -> Draw:
@@ -259,7 +270,7 @@ class Receipt:
             if self._left[event] < 1:
                 raise ReceiptError(f"Nothing is left on this receipt for {_noise_of(event)}.")
             self._left[event] -= 1
-        return Draw(event, self._noise)
+        return Draw(event, self._noise, self._scope)
 
     def __reduce__(self) -> NoReturn:
         raise ReceiptError("A receipt cannot be copied: it would pay twice.")

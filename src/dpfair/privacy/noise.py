@@ -13,7 +13,11 @@ import math
 import os
 import ssl
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from fractions import Fraction
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +25,9 @@ from scipy.special import ndtri
 
 from dpfair import validate
 
-__all__ = ["Noise"]
+__all__ = ["Noise", "noise_from", "noise_source"]
+
+T = TypeVar("T")
 
 _BUFFER_BYTES = 1 << 16
 _WORD = np.dtype("<u8")
@@ -82,6 +88,13 @@ class Noise:
         if self.secure and self._owner != os.getpid():
             self._forget()
             self._owner = os.getpid()
+
+    def answer(self, question: object, noisy: Callable[[], T]) -> T:
+        """Make the noisy answer to a question about private records.
+
+        Every exact number passes here on its way out, so an audit needs to watch this one place.
+        """
+        return noisy()
 
     def words(self, count: int) -> NDArray[np.uint64]:
         """Independent uniform 64-bit words."""
@@ -204,3 +217,25 @@ class Noise:
         while self.below(denominator * k) < numerator:
             k += 1
         return k % 2 == 1
+
+
+_source: ContextVar[Callable[[int | None], Noise]] = ContextVar("noise source", default=Noise)
+
+
+def noise_source(seed: int | None) -> Noise:
+    """The source that a method draws from: :class:`Noise`, unless an audit is listening."""
+    return _source.get()(seed)
+
+
+@contextmanager
+def noise_from(make: Callable[[int | None], Noise]) -> Iterator[None]:
+    """Let every method that runs inside draw from the sources that ``make`` makes.
+
+    Whatever is not the operating system's noise says so (``secure``), and no certificate of a
+    model that was made with it claims privacy.
+    """
+    token = _source.set(make)
+    try:
+        yield
+    finally:
+        _source.reset(token)
