@@ -26,6 +26,7 @@ from dpfair.fairness.placement import placement_bound
 from dpfair.fairness.rates import Interval, NoisyRate
 from dpfair.fairness.release import HALF, Release
 from dpfair.fairness.rules import Rule
+from dpfair.privacy.events import has_floating_noise
 from dpfair.privacy.ledger import Ledger
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "Certificate",
     "FairnessClaim",
     "PrivacyClaim",
+    "arithmetic_of",
     "round_down",
     "round_up",
     "search_of",
@@ -441,6 +443,16 @@ def _winners_fairness(fairness: FairnessClaim, failure: float) -> FairnessClaim:
         fairness,
         confidence=round(1 - failure, 12),
         bounds={k: v for k, v in fairness.bounds.items() if "(mean)" not in k},
+    )
+
+
+def arithmetic_of(ledger: Ledger, counted: str = "counts") -> str:
+    """Which arithmetic protects what a trained model released, by the events it paid for."""
+    if any(has_floating_noise(entry.event) for entry in ledger.entries):
+        return f"exact integers for the {counted}, float64 Gaussian noise in training"
+    return (
+        f"exact integers everywhere: discrete Laplace noise on the {counted}, "
+        "discrete Gaussian noise on the gradient sums"
     )
 
 

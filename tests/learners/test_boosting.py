@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -12,7 +13,8 @@ from dpfair.learners import boosting
 from dpfair.learners.trees import BoostedScorer, RandomTrees
 from dpfair.privacy.accountants import epsilon_of
 from dpfair.privacy.draw import Draw
-from dpfair.privacy.events import compose, noisy_table
+from dpfair.privacy.events import compose, has_floating_noise, noisy_table
+from dpfair.privacy.noise import Noise, noise_from
 from dpfair.table import encode
 
 
@@ -68,7 +70,9 @@ def test_one_record_moves_the_leaf_sums_within_the_stated_sensitivity(
         return noisy[-1]
 
     monkeypatch.setattr(Draw, "gaussian", recorded)
-    model = PrivateBoosting(3, schema=loan_schema, trees=20, steps=5, random_state=0)
+    model = PrivateBoosting(
+        3, schema=loan_schema, trees=20, steps=5, arithmetic="float64", random_state=0
+    )
     model.fit(X, y)
     first, replay = list(exact), True
     exact.clear()
@@ -78,8 +82,55 @@ def test_one_record_moves_the_leaf_sums_within_the_stated_sensitivity(
     assert max(norm / s for norm, s in norms[5:]) > 0.1  # the record really is in the sums
 
 
+class Recording(Noise):
+    """Remembers questions and answers, or gives the answers of another run."""
+
+    def __init__(self, answers=None):
+        super().__init__(5)
+        self.questions, self.answers, self.given = [], [], answers
+
+    def answer(self, question, noisy):
+        self.questions.append(question)
+        self.answers.append(noisy() if self.given is None else self.given[len(self.answers)])
+        return self.answers[-1]
+
+
+def test_exact_leaf_sums_move_within_the_sensitivity_without_any_tolerance(loans, loan_schema):
+    X, y = loans
+    model = PrivateBoosting(3, schema=loan_schema, trees=20, steps=5, arithmetic="exact")
+    first = Recording()
+    with noise_from(lambda seed: first):
+        model.fit(X, y)
+    largest = 0.0
+    for removed in (0, 17, 2999):
+        kept, other = np.delete(np.arange(3000), removed), Recording(first.answers)
+        with noise_from(lambda seed, other=other: other):
+            model.fit(X[kept.tolist()], y[kept])
+        for a, b in zip(first.questions, other.questions, strict=True):
+            change = (a.value - b.value).ravel().tolist()
+            parts = zip(a.units.ravel().tolist(), change, strict=True)
+            moved = sum((Fraction(u) * c) ** 2 for u, c in parts) / Fraction(a.sensitivity) ** 2
+            assert moved <= 1
+            largest = max(largest, float(moved))
+    assert largest > 0.5
+
+
+def test_exact_boosting_learns_and_costs_the_same(loans, loan_schema):
+    X, y = loans
+    models = [
+        PrivateBoosting(5, schema=loan_schema, trees=30, random_state=2, arithmetic=a).fit(X, y)
+        for a in ("float64", "exact")
+    ]
+    assert models[1].score(X, y) == pytest.approx(models[0].score(X, y), abs=0.02)
+    assert models[1].ledger_.spent == models[0].ledger_.spent
+    floating = [has_floating_noise(m.ledger_.entries[0].event) for m in models]
+    assert floating == [True, False]
+
+
 def test_leaf_sums_state_their_sensitivity():
+    """Rounded up: the square root has no last digit."""
     assert math.hypot(0.5, 0.125) == pytest.approx(boosting._SENSITIVITY)
+    assert Fraction(boosting._SENSITIVITY) ** 2 >= Fraction(1, 4) + Fraction(1, 64)
 
 
 def test_boosting_is_a_learner_of_the_fair_classifier(loans, loan_schema):
@@ -120,7 +171,9 @@ def test_a_boosted_model_survives_its_file(tmp_path, loans, loan_schema):
     assert isinstance(loaded.scorer_, BoostedScorer)
 
 
-@pytest.mark.parametrize("parameters", [{"trees": 0}, {"depth": 11}, {"tree_share": 1.0}])
+@pytest.mark.parametrize(
+    "parameters", [{"arithmetic": "x"}, {"trees": 0}, {"depth": 11}, {"tree_share": 1.0}]
+)
 def test_impossible_settings_are_refused_before_any_record_is_read(parameters, loans, loan_schema):
     with pytest.raises(InputError):
         PrivateBoosting(schema=loan_schema, **parameters).fit(*loans)

@@ -41,6 +41,24 @@ def test_scores_equal_the_written_out_product(shape):
     np.testing.assert_allclose(rows.scores(theta), expected, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("shape", [(9000, 19, 17, 300), (9000, 0, 17, 300), (9000, 8, 0, 0)])
+def test_a_row_has_the_same_score_whichever_rows_are_beside_it(shape):
+    """To the last bit: else removing a record could move the others to another bin of a count."""
+    rows = random_design(*shape)
+    theta = np.random.default_rng(1).normal(size=rows.width)
+    scores = rows.wide_scores(theta)
+    short = theta.astype(np.float32)
+    wide = rows.wide_scores(short.astype(np.float64))
+    assert (rows.scores(short) == wide.astype(np.float32)).all()
+    for first, size in [(0, 1), (1, 2), (3, 31), (0, 4096), (1, 4096), (2, 4097), (7, 8000)]:
+        part = np.arange(first, first + size)
+        assert (rows.take(part).wide_scores(theta) == scores[part]).all()
+        built = Design.build(rows.dense[part], rows.codes[part], rows.cells, rows.cell_values)
+        assert (built.norms == rows.norms[part]).all()
+    order = np.random.default_rng(2).permutation(9000)
+    assert (rows.take(order).wide_scores(theta) == scores[order]).all()
+
+
 @pytest.mark.parametrize("shape", SHAPES + BIG_SHAPES)
 def test_weighted_sum_equals_the_written_out_product(shape):
     rows = random_design(*shape)

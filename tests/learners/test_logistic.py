@@ -8,9 +8,18 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from dpfair import InputError, PrivateLogisticRegression
-from dpfair.learners.features import design
+from dpfair import (
+    InputError,
+    PrivateFairClassifier,
+    PrivateLogisticRegression,
+    load_model,
+    save_model,
+)
+from dpfair.learners.features import design, feature_names
 from dpfair.learners.logistic import PAPER_SETTINGS
+from dpfair.learners.scorer import LinearScorer
+from dpfair.privacy.events import has_floating_noise
+from dpfair.privacy.noise import Noise
 from dpfair.table import encode
 
 
@@ -59,7 +68,67 @@ def test_the_full_batch_solver_never_uses_the_number_of_records(loan_schema):
     assert plans[0] == plans[1] == plans[2]
 
 
-@pytest.mark.parametrize("settings", [{"steps": 0}, {"clip": -1.0}, {"clip": float("nan")}])
+@pytest.mark.parametrize(
+    "settings", [{}, PAPER_SETTINGS | {"learning_rate": 1.0}], ids=["full batch", "sgd"]
+)
+def test_exact_arithmetic_costs_the_same_and_learns_the_same(settings, loans, loan_schema):
+    X, y = loans
+    models = [
+        PrivateLogisticRegression(
+            8, schema=loan_schema, random_state=1, **settings | {"arithmetic": arithmetic}
+        ).fit(X, y)
+        for arithmetic in ("float64", "exact")
+    ]
+    assert models[0].score(X, y) > 0.7
+    assert models[1].score(X, y) == pytest.approx(models[0].score(X, y), abs=0.02)
+    floating = [has_floating_noise(model.ledger_.entries[0].event) for model in models]
+    assert floating == [True, False]
+    assert models[0].ledger_.spent == models[1].ledger_.spent
+    [(_, _, planned)] = models[1].planned_events(loan_schema)
+    assert planned == models[1].ledger_.entries[0].event
+
+
+@pytest.mark.parametrize("features", ["binned", "standardised"])
+def test_a_record_is_scored_the_same_whoever_is_scored_with_it(features, adult):
+    """To the last bit: a table of counted scores depends on it."""
+    records = encode(adult.X[:5000], adult.schema)
+    weights = np.random.default_rng(0).normal(size=len(feature_names(features, adult.schema)))
+    scorer = LinearScorer(adult.schema, features, weights)
+    scores = scorer.scores(records)
+    for first, size in ((0, 1), (1, 4096), (3, 4097), (17, 1000), (4990, 7)):
+        part = np.arange(first, first + size)
+        assert (scorer.scores(records.take(part)) == scores[part]).all()
+
+
+def test_a_fair_model_in_exact_arithmetic_says_so_and_survives_its_file(
+    tmp_path, loans, loan_schema
+):
+    X, y = loans
+    sentences = []
+    for arithmetic in ("float64", "exact"):
+        learner = PrivateLogisticRegression(arithmetic=arithmetic)
+        model = PrivateFairClassifier(3, schema=loan_schema, learner=learner).fit(X, y)
+        loaded = load_model(save_model(model, tmp_path / "model.dpfair"))
+        assert loaded.certificate_ == model.certificate_
+        assert loaded.ledger_.entries == model.ledger_.entries
+        assert (loaded.predict_proba(X) == model.predict_proba(X)).all()
+        sentences.append(model.certificate_.privacy.arithmetic)
+    assert "float64 Gaussian noise in training" in sentences[0]
+    assert sentences[1].startswith("exact integers everywhere")
+    assert "float64" not in sentences[1]
+
+
+def test_exact_arithmetic_draws_no_float_noise(monkeypatch, loans, loan_schema):
+    for name in ("normals", "poisson_batch"):
+        monkeypatch.setattr(Noise, name, None)
+    for settings in ({}, PAPER_SETTINGS):
+        settings = settings | {"arithmetic": "exact"}
+        PrivateLogisticRegression(schema=loan_schema, **settings).fit(*loans)
+
+
+@pytest.mark.parametrize(
+    "settings", [{"arithmetic": "float32"}, {"steps": 0}, {"clip": -1.0}, {"clip": float("nan")}]
+)
 def test_bad_settings_are_refused(settings, loans, loan_schema):
     with pytest.raises(InputError):
         PrivateLogisticRegression(schema=loan_schema, **settings).fit(*loans)

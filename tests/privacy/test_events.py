@@ -21,11 +21,14 @@ from hypothesis import strategies as st
 
 from dpfair.errors import InputError
 from dpfair.privacy.events import (
+    GridGaussianDpEvent,
+    best_of_runs,
     compose,
     event_from_json,
     event_to_json,
     exact_epsilon,
     gaussian_steps,
+    has_floating_noise,
     noisy_table,
     parts,
     pure_epsilon,
@@ -36,7 +39,9 @@ positive = st.floats(min_value=1e-6, max_value=1e6)
 rates = st.floats(min_value=1e-9, max_value=1.0, exclude_max=True)
 leaves = st.one_of(
     positive.map(GaussianDpEvent),
+    positive.map(GridGaussianDpEvent),
     st.builds(PoissonSampledDpEvent, rates, positive.map(GaussianDpEvent)),
+    st.builds(PoissonSampledDpEvent, rates, positive.map(GridGaussianDpEvent)),
     positive.map(lambda t: DiscreteLaplaceDpEvent(t, 1)),
 )
 events = st.recursive(
@@ -84,6 +89,8 @@ HOSTILE = {
     "too large for a float": {"kind": "DiscreteLaplace", "noise_parameter": 10**400},
     "text for a number": {"kind": "Gaussian", "noise_multiplier": "2"},
     "bool for a number": {"kind": "Gaussian", "noise_multiplier": True},
+    "grid without noise": {"kind": "GridGaussian", "noise_multiplier": 0},
+    "infinite grid": {"kind": "GridGaussian", "noise_multiplier": math.inf},
     "null": {"kind": "Gaussian", "noise_multiplier": None},
     "huge count": {"kind": "Repeated", "count": 10**30, "event": GAUSSIAN},
     "huge float count": {"kind": "Repeated", "count": 1e30, "event": GAUSSIAN},
@@ -189,6 +196,24 @@ def test_step_events():
     assert step_event(2.0, 1.0) == GaussianDpEvent(2.0)
     assert step_event(2.0, 0.1) == PoissonSampledDpEvent(0.1, GaussianDpEvent(2.0))
     assert parts(gaussian_steps(2.0, 0.1, 7)) == Counter({step_event(2.0, 0.1): 7})
+
+
+def test_exact_steps_are_events_of_their_own():
+    assert step_event(2.0, 1.0, exact=True) == GridGaussianDpEvent(2.0)
+    sampled = PoissonSampledDpEvent(0.1, GridGaussianDpEvent(2.0))
+    assert parts(gaussian_steps(2.0, 0.1, 7, exact=True)) == Counter({sampled: 7})
+    assert sampled != step_event(2.0, 0.1)
+
+
+@pytest.mark.parametrize("q", [0.1, 1.0])
+def test_floating_noise_is_seen_wherever_it_is(q):
+    exact, plain = (gaussian_steps(2.0, q, 7, exact=flag) for flag in (True, False))
+    table = noisy_table(1, "replace_one")
+    assert not has_floating_noise(compose([exact, table]))
+    assert has_floating_noise(compose([plain, table]))
+    assert has_floating_noise(compose([exact, plain]))
+    assert not has_floating_noise(best_of_runs([exact, compose([exact, table])], 5, 0.5))
+    assert has_floating_noise(best_of_runs([exact, plain], 5, 0.5))
 
 
 @given(st.fractions(min_value=Fraction(1, 10**9), max_value=10**6))

@@ -58,6 +58,14 @@ def test_discrete_laplace_has_its_exact_law(parameter, size):
     assert laplace_p_value(draws, parameter) > 1e-6
 
 
+@pytest.mark.slow
+def test_a_million_laplace_draws_have_the_exact_law_and_one_percent_is_seen():
+    draws = Noise(seed=13).discrete_laplace(Fraction(1, 3), 10**6)
+    assert laplace_p_value(draws, Fraction(1, 3)) > 1e-6
+    assert laplace_p_value(draws, 1.01 / 3) < 1e-6
+    assert laplace_p_value(draws, 0.99 / 3) < 1e-6
+
+
 @pytest.mark.parametrize("factor", [0.97, 1.03])
 def test_a_parameter_three_percent_off_is_rejected(factor):
     size, parameter = 200_000, Fraction(1, 3)
@@ -215,13 +223,71 @@ def test_dependent_batches_are_rejected():
 @pytest.mark.parametrize(
     ("population", "rate"), [(0, 0.5), (1, 0.5), (5, 0.999), (100, 1e-18), (100, 1e-300)]
 )
-def test_batches_at_the_edges(population, rate):
-    noise = Noise(seed=7)
+@pytest.mark.parametrize("method", ["poisson_batch", "exact_batch"])
+def test_batches_at_the_edges(population, rate, method):
+    sample = getattr(Noise(seed=7), method)
     for _ in range(50):
-        batch = noise.poisson_batch(population, rate)
+        batch = sample(population, rate)
         assert ((batch >= 0) & (batch < population)).all()
         assert (np.diff(batch) > 0).all()
         assert rate > 1e-9 or len(batch) == 0
+
+
+@pytest.mark.parametrize("rate", [0.5, 0.045, 1e-3])
+def test_exact_coins_have_their_rate_and_are_independent(rate):
+    noise, flips = Noise(seed=8), 400
+    batches = [noise.exact_batch(500, rate) for _ in range(flips)]
+    coins = np.zeros((flips, 500))
+    for row, batch in zip(coins, batches, strict=True):
+        row[batch] = 1
+    assert stats.binomtest(int(coins.sum()), coins.size, rate).pvalue > 1e-6
+    assert stats.binomtest(int(coins.sum()), coins.size, min(1, rate * 1.25)).pvalue < 1e-3
+    both = int((coins[:, 1:] * coins[:, :-1]).sum())
+    assert stats.binomtest(both, coins[:, 1:].size, rate**2).pvalue > 1e-6
+
+
+class Coins(Noise):
+    """The 64 bits of every coin, given."""
+
+    coins = (0, 2**63 - 1, 2**63, 2**64 - 1)
+
+    def take(self, count):
+        assert count == 2 * len(self.coins)
+        return np.array([c >> 48 for c in self.coins], dtype="<u2").tobytes()
+
+    def words(self, count):
+        tied = [c for c in self.coins if c >> 48 == self.first]
+        assert count == len(tied)
+        return np.array([c % 2**48 << 16 for c in tied], dtype=np.uint64)
+
+
+@pytest.mark.parametrize(
+    ("rate", "heads"),
+    [
+        (0.5, [0, 1]),
+        (0.5 + 2.0**-53, [0, 1, 2]),
+        (0.5 - 2.0**-54, [0]),
+        (2.0**-65, []),
+        (2.0**-64, [0]),
+        (1 - 2.0**-53, [0, 1, 2]),
+    ],
+)
+def test_exact_coins_are_heads_below_the_rate_rounded_down(rate, heads):
+    noise = Coins(0)
+    noise.first = int(Fraction(rate) * 2**16)
+    assert noise.exact_batch(4, rate).tolist() == heads
+
+
+def test_integers_made_ahead_keep_their_variance():
+    noise = Noise(3)
+    variances = [4**k for k in range(12)]
+    drawn = {v: [] for v in variances}
+    for _ in range(30):
+        for v in variances:
+            drawn[v].extend(noise.discrete_gaussian(v, 50).tolist())
+    for v in variances:
+        assert np.var(drawn[v]) == pytest.approx(v, rel=0.2)
+    assert len(noise._integers) <= 8
 
 
 def test_equal_seeds_are_equal_and_others_differ():
@@ -234,6 +300,8 @@ def test_equal_seeds_are_equal_and_others_differ():
             noise.normals(3).tolist(),
             noise.poisson_batch(1000, 0.1).tolist(),
             noise.discrete_laplace(Fraction(1, 10), 20),
+            noise.exact_batch(1000, 0.1).tolist(),
+            noise.discrete_gaussian(10**6, 20).tolist(),
         )
 
     assert everything(7) == everything(7)
@@ -280,7 +348,11 @@ def some_batch(noise):
     return noise.poisson_batch(512, 0.5).astype("<i2").tobytes()
 
 
-MADE_AHEAD = pytest.mark.parametrize("draw", [some_bytes, some_normals, some_batch])
+def some_integers(noise):
+    return noise.discrete_gaussian(1 << 60, 8).tobytes()
+
+
+MADE_AHEAD = pytest.mark.parametrize("draw", [some_bytes, some_normals, some_batch, some_integers])
 
 
 def drawn_in_children(noise, draw, children=3):

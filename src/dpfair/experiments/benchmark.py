@@ -19,6 +19,7 @@ from dpfair.errors import FairnessWarning, InputError
 from dpfair.fairness.metrics import accuracy, sampling_floor
 from dpfair.fairness.notions import group_values, notion_of
 from dpfair.learners.boosting import PrivateBoosting
+from dpfair.learners.logistic import PrivateLogisticRegression
 from dpfair.privacy.noise import Noise
 from dpfair.private_fair import PrivateFairClassifier
 from dpfair.table import Records, encode, outcome_codes, words
@@ -70,7 +71,11 @@ class Setting:
         self.classifier(seed=0)._open_ledger()
 
     def classifier(self, seed: int) -> PrivateFairClassifier:
-        """The model of one run; hyper-parameters are the library's defaults."""
+        """The model of one run; hyper-parameters are the library's defaults.
+
+        Arithmetic is float64, in which all published runs were made.
+        """
+        learner = PrivateBoosting if self.trees else PrivateLogisticRegression
         grouped = self.sensitive if len(self.sensitive) > 1 else (self.sensitive or (None,))[0]
         return PrivateFairClassifier(
             self.epsilon,
@@ -81,7 +86,7 @@ class Setting:
             tolerance=self.tolerance,
             rule=self.rule,
             mode="certified" if self.mode == "certified" else "reuse",
-            learner=PrivateBoosting() if self.trees else None,
+            learner=learner(arithmetic="float64"),
             random_state=seed,
         )
 

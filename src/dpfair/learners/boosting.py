@@ -5,18 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from scipy.special import expit
 
 from dpfair import validate
-from dpfair.learners.descent import Descent
+from dpfair.learners.descent import ARITHMETICS, Descent
+from dpfair.learners.exact import Grid, integer_sums, logistic
 from dpfair.learners.logistic import PrivateLogisticRegression
 from dpfair.learners.scorer import LinearScorer
 from dpfair.learners.trees import BoostedScorer, RandomTrees
 from dpfair.privacy.accountants import calibrate_event
 from dpfair.privacy.events import DpEvent, compose, gaussian_steps, step_event
 from dpfair.privacy.ledger import Ledger, Receipt
+from dpfair.privacy.payment import ChargeTo
 from dpfair.schema import Schema
 from dpfair.table import Records
 
@@ -24,7 +27,7 @@ __all__ = ["PrivateBoosting"]
 
 # A record adds its clipped residual to one leaf and its scaled Hessian to another number of it.
 _CLIP, _HESSIAN_SCALE = 0.5, 0.5
-_SENSITIVITY = math.hypot(_CLIP, _HESSIAN_SCALE / 4)
+_SENSITIVITY = math.nextafter(math.hypot(_CLIP, _HESSIAN_SCALE / 4), math.inf)
 _SHRINKAGE, _RIDGE = 0.1, 200.0
 
 
@@ -39,7 +42,8 @@ class BoostingPlan:
     @property
     def event(self) -> DpEvent:
         """The cost of both."""
-        return compose([self.linear.event, gaussian_steps(self.multiplier, 1.0, self.trees)])
+        trees = gaussian_steps(self.multiplier, 1.0, self.trees, exact=self.linear.exact)
+        return compose([self.linear.event, trees])
 
 
 class PrivateBoosting(PrivateLogisticRegression):
@@ -55,7 +59,8 @@ class PrivateBoosting(PrivateLogisticRegression):
         The number of trees, and of questions in each.
     tree_share
         The part of the training budget (of :math:`\mu^2` in Gaussian privacy) for the trees.
-    epsilon, delta, schema, sensitive, steps, learning_rate, clip, relation, strict, random_state
+    epsilon, delta, schema, sensitive, steps, learning_rate, clip, arithmetic, relation, ledger,
+    strict, random_state
         As in :class:`PrivateLogisticRegression`.
 
     Privacy
@@ -78,7 +83,9 @@ class PrivateBoosting(PrivateLogisticRegression):
         steps: int | None = None,
         learning_rate: float | None = None,
         clip: float | None = None,
+        arithmetic: str = "exact",
         relation: str = "add_remove",
+        ledger: ChargeTo | str | Path | None = None,
         strict: bool = False,
         random_state: int | None = None,
     ) -> None:
@@ -90,7 +97,9 @@ class PrivateBoosting(PrivateLogisticRegression):
             steps=steps,
             learning_rate=learning_rate,
             clip=clip,
+            arithmetic=arithmetic,
             relation=relation,
+            ledger=ledger,
             strict=strict,
             random_state=random_state,
         )
@@ -110,6 +119,7 @@ class PrivateBoosting(PrivateLogisticRegression):
     ) -> BoostingPlan:
         """The runs that a budget buys, before any record is read."""
         validate.in_open_interval(0, 1, tree_share=self.tree_share)
+        validate.one_of(ARITHMETICS, arithmetic=self.arithmetic)
         RandomTrees(schema, self.trees, self.depth)
         steps, clip = self._recipe(epsilon)
 
@@ -149,19 +159,26 @@ def _boost(
     receipt: Receipt,
 ) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
     assert records.labels is not None
-    codes, step = structure.codes(records), step_event(plan.multiplier, 1.0)
+    exact = plan.linear.exact
+    codes, step = structure.codes(records), step_event(plan.multiplier, 1.0, exact=exact)
+    unit = Grid.of(_SENSITIVITY, plan.multiplier).cell
     values = np.zeros((structure.trees, structure.leaves))
     for tree in range(structure.trees):
-        leaf = structure.leaf(tree, codes)
-        chance = expit(odds)
+        leaf, draw = structure.leaf(tree, codes), receipt.draw(step)
+        chance = logistic(odds) if exact else expit(odds)
         residual = np.clip(records.labels - chance, -_CLIP, _CLIP)
-        sums = np.stack(
-            [
-                np.bincount(leaf, residual, structure.leaves),
-                np.bincount(leaf, _HESSIAN_SCALE * chance * (1 - chance), structure.leaves),
+        hessian = _HESSIAN_SCALE * chance * (1 - chance)
+        if exact:
+            whole = [
+                integer_sums(leaf, np.trunc(part / unit), structure.leaves)
+                for part in (residual, hessian)
             ]
-        ).astype(np.float64)
-        gradient, hessian = receipt.draw(step).gaussian(sums, _SENSITIVITY)
-        values[tree] = _SHRINKAGE * gradient / (np.maximum(hessian / _HESSIAN_SCALE, 0) + _RIDGE)
+            units = np.full((2, structure.leaves), unit)
+            noisy = unit * draw.discrete_gaussian(np.stack(whole), units, _SENSITIVITY)
+        else:
+            sums = [np.bincount(leaf, part, structure.leaves) for part in (residual, hessian)]
+            noisy = draw.gaussian(np.stack(sums).astype(np.float64), _SENSITIVITY)
+        gradients, hessians = noisy[0], np.maximum(noisy[1] / _HESSIAN_SCALE, 0)
+        values[tree] = _SHRINKAGE * gradients / (hessians + _RIDGE)
         odds = odds + values[tree, leaf]
     return values

@@ -23,12 +23,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfair import validate
+from dpfair.errors import InputError
 from dpfair.learners.compiled import available, logistic_sum
 from dpfair.learners.design import Design
+from dpfair.learners.exact import Grid
+from dpfair.learners.exact import logistic_sum as exact_logistic_sum
 from dpfair.privacy.events import DpEvent, gaussian_steps, step_event
 from dpfair.privacy.ledger import Receipt
 
 __all__ = [
+    "ARITHMETICS",
     "Adam",
     "Batch",
     "ClipPolicy",
@@ -46,6 +50,8 @@ __all__ = [
 Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]
 Answers = Sequence[Float64]
+
+ARITHMETICS = ("float64", "exact")
 
 # Clip this much below the stated norm, so that rounding in float32 cannot exceed it.
 _SAFETY = 1 - 2.0**-18
@@ -162,6 +168,9 @@ class Descent:
         Further statistics of each batch.
     average_last
         The share of the last iterates whose mean is returned (post-processing).
+    arithmetic
+        ``"float64"``, or ``"exact"``: gradients are summed and released in integers, see
+        :mod:`dpfair.learners.exact`. That knows the logistic loss, flat clipping and no queries.
     """
 
     steps: int
@@ -171,24 +180,32 @@ class Descent:
     divisor: float
     queries: tuple[Query, ...] = ()
     average_last: float = 0.0
+    arithmetic: str = "float64"
 
     def __post_init__(self) -> None:
         validate.at_least(1, steps=self.steps)
         validate.positive(divisor=self.divisor, noise_multiplier=self.noise_multiplier)
+        validate.one_of(ARITHMETICS, arithmetic=self.arithmetic)
+
+    @property
+    def exact(self) -> bool:
+        """Whether all of the noise is drawn in integers."""
+        return self.arithmetic == "exact"
 
     @property
     def step_event(self) -> DpEvent:
         """The cost of one step: all queries and the gradient as one Gaussian on one batch."""
         multipliers = [self.noise_multiplier, *(q.noise_multiplier for q in self.queries)]
         joint = math.fsum(m**-2 for m in multipliers) ** -0.5
-        return step_event(joint if self.queries else self.noise_multiplier, self.sampling_rate)
+        multiplier = joint if self.queries else self.noise_multiplier
+        return step_event(multiplier, self.sampling_rate, exact=self.exact)
 
     @property
     def event(self) -> DpEvent:
         """The cost of the run."""
         step = self.step_event
         multiplier = getattr(step, "event", step).noise_multiplier
-        return gaussian_steps(multiplier, self.sampling_rate, self.steps)
+        return gaussian_steps(multiplier, self.sampling_rate, self.steps, exact=self.exact)
 
 
 class GradientDescent:
@@ -252,7 +269,7 @@ def descend(
 
     ``start`` are the first parameters, zeros by default; they must not depend on records.
     ``compiled`` allows the compiled loop where it applies and numba is installed; it changes the
-    result by rounding only.
+    result by rounding only, and not at all in exact arithmetic.
 
     Privacy
     -------
@@ -268,13 +285,23 @@ def descend(
     total, averaged = np.zeros_like(parameters), 0
     first_averaged = plan.steps - int(plan.steps * plan.average_last)
     step, answers = plan.step_event, list[Float64]()
-    compiled = compiled and _has_compiled_step(plan, objective)
+    flat = _flat_clip(plan, objective)
+    if plan.exact and flat is None:
+        raise InputError("Exact arithmetic knows the logistic loss with one clipping norm only.")
+    compiled = compiled and available()
     for t in range(plan.steps):
         draw = receipt.draw(step)
         chosen = draw.batch(len(design))
-        if compiled and isinstance(plan.clip, FlatClip):
-            exact = logistic_sum(design, chosen, targets, parameters, plan.clip.limit)
-            sensitivity = plan.clip.norm
+        if flat is not None and plan.exact:
+            grid = Grid.of(flat.norm, plan.noise_multiplier)
+            units = grid.units(design)
+            whole = exact_logistic_sum(
+                design, chosen, targets, parameters, flat.limit, grid, compiled=compiled
+            )
+            noisy = units * draw.discrete_gaussian(whole, units, flat.norm)
+        elif flat is not None and compiled:
+            exact = logistic_sum(design, chosen, targets, parameters, flat.limit)
+            noisy = draw.gaussian(exact, flat.norm, plan.noise_multiplier)
         else:
             rows = design.take(chosen)
             theta, extra = parameters[:width], parameters[width:]
@@ -285,7 +312,7 @@ def descend(
             ]
             gradients = objective.gradients(batch, extra, answers)
             exact, sensitivity = clipped_sum(plan.clip, rows, batch, answers, *gradients)
-        noisy = draw.gaussian(exact, sensitivity, plan.noise_multiplier)
+            noisy = draw.gaussian(exact, sensitivity, plan.noise_multiplier)
         parameters = optimizer.step(parameters, noisy / plan.divisor)
         objective.dual_step(answers)
         if t >= first_averaged:
@@ -296,9 +323,10 @@ def descend(
     return total / averaged if averaged else parameters
 
 
-def _has_compiled_step(plan: Descent, objective: Objective) -> bool:
+def _flat_clip(plan: Descent, objective: Objective) -> FlatClip | None:
+    """The clipping of the usual step, which has a compiled loop and an exact sum."""
     usual = type(objective) is LogisticLoss and type(plan.clip) is FlatClip and not plan.queries
-    return usual and available()
+    return plan.clip if usual and isinstance(plan.clip, FlatClip) else None
 
 
 def clipped_sum(

@@ -3,6 +3,10 @@
 A row is ``[dense numbers | one-hot cells]``. The one-hot cells are kept as integer codes, so that
 a score is a short sum of looked-up weights and a gradient is one weighted count: no row is ever
 expanded, and the work is done a few thousand rows at a time.
+
+Scores and norms are made by the same operations in the same order for every row, whichever rows
+are beside it: they are functions of that row, to the last bit. Counts of scores depend on this,
+because no record may move another one to the next bin.
 """
 
 from __future__ import annotations
@@ -21,6 +25,7 @@ from dpfair.errors import InputError
 __all__ = ["Design"]
 
 Float32 = NDArray[np.float32]
+Float64 = NDArray[np.float64]
 
 # Up to this many rows, look-ups are faster than sparse matrices.
 _SMALL = 1 << 12
@@ -79,10 +84,11 @@ class Design:
             raise InputError(f"Expected codes from 0 to {cells}.")  # sparse products do not check
         compact = np.ascontiguousarray(codes, np.min_scalar_type(cells))
         values = np.broadcast_to(np.asarray(cell_values, np.float64), cells).copy()
-        squares = np.square(dense32, dtype=np.float64).sum(axis=1)
-        of_cell = np.append(np.square(values), 0.0)
-        for chunk in _chunks(len(compact)):
-            squares[chunk] += of_cell[compact[chunk]].sum(axis=1)
+        squares, of_cell = np.zeros(len(compact)), np.append(np.square(values), 0.0)
+        for column in dense32.T:
+            squares += np.square(column, dtype=np.float64)
+        for column in compact.T:
+            squares += of_cell[column]
         norms = np.nextafter(np.sqrt(squares).astype(np.float32), np.float32(np.inf))
         return cls(dense32, compact, cells, values, norms)
 
@@ -106,35 +112,46 @@ class Design:
 
     def scores(self, parameters: Float32) -> Float32:
         """One score per row."""
+        return self.wide_scores(parameters.astype(np.float64)).astype(np.float32)
+
+    def wide_scores(self, parameters: Float64) -> Float64:
+        """One score per row: the dense products in order, plus the sum of the cells in order."""
         p = self.dense.shape[1]
-        table = np.zeros(self.cells + 1, dtype=np.float32)
-        np.multiply(parameters[p:], self.cell_values, out=table[:-1], casting="same_kind")
-        result: Float32 = self.dense.dot(parameters[:p])
+        table = np.append(parameters[p:] * self.cell_values, 0.0)
+        result = np.zeros(len(self))
+        for weight, column in zip(parameters[:p], self.dense.T, strict=True):
+            result += weight * column
         if len(self) <= _SMALL:
-            ones = np.ones(self.codes.shape[1], dtype=np.float32)
-            result += table.take(self.codes).dot(ones)
-            return result
-        for chunk in _chunks(len(self)):
-            result[chunk] += self._onehot(chunk) @ table
+            cells = np.zeros(len(self))
+            for column in table.take(self.codes.T):
+                cells += column
+            result += cells
+        else:
+            # Sparse products add up a row from its first cell to its last, too.
+            for chunk in _chunks(len(self)):
+                result[chunk] += self._onehot(chunk) @ table
         return result
 
-    def weighted_sum(self, weights: Float32) -> NDArray[np.float64]:
+    def weighted_sum(self, weights: Float32) -> Float64:
         """The sum of the rows, each times its weight.
 
         Products are exact and summed in float64, so that rounding is far below the noise.
         """
-        dense, cells = np.zeros(self.dense.shape[1]), np.zeros(self.cells + 1)
+        dense = np.zeros(self.dense.shape[1])
+        for chunk in _chunks(len(self)):
+            dense += weights[chunk].astype(np.float64) @ self.dense[chunk]
+        return np.concatenate([dense, self.cell_values * self.cell_sums(weights)])
+
+    def cell_sums(self, weights: Float32 | Float64) -> Float64:
+        """For every cell, the sum of the weights of the rows that have it."""
+        sums = np.zeros(self.cells + 1)
         if len(self) <= _SMALL:
-            wide = weights.astype(np.float64)
-            dense = wide.dot(self.dense)
-            repeated = wide.repeat(self.codes.shape[1])
-            cells[:] = np.bincount(self.codes.ravel(), repeated, minlength=self.cells + 1)
+            repeated = weights.repeat(self.codes.shape[1])
+            sums += np.bincount(self.codes.ravel(), repeated, minlength=self.cells + 1)
         else:
             for chunk in _chunks(len(self)):
-                wide = weights[chunk].astype(np.float64)
-                dense += wide @ self.dense[chunk]
-                cells += wide @ self._onehot(chunk)
-        return np.concatenate([dense, self.cell_values * cells[:-1]])
+                sums += weights[chunk].astype(np.float64) @ self._onehot(chunk)
+        return sums[:-1]
 
     def matrix(self) -> Float32:
         """The rows written out, for looking at them."""

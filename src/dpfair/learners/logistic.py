@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from dpfair import validate
 from dpfair.errors import InputError
 from dpfair.learners.descent import (
+    ARITHMETICS,
     Adam,
     Descent,
     FlatClip,
@@ -29,6 +31,7 @@ from dpfair.privacy.accountants import calibrate
 from dpfair.privacy.events import DpEvent
 from dpfair.privacy.ledger import Ledger, Receipt
 from dpfair.privacy.noise import Noise, noise_source
+from dpfair.privacy.payment import ChargeTo
 from dpfair.schema import Schema
 from dpfair.table import Records
 from dpfair.tabular import TabularInput
@@ -42,6 +45,7 @@ SOLVERS = ("full_batch", "sgd")
 PAPER_SETTINGS: dict[str, Any] = {
     "solver": "sgd",
     "features": "standardised",
+    "arithmetic": "float64",
     "learning_rate": 0.01,
     "clip": 1.5,
     "batch_size": 1024,
@@ -83,8 +87,17 @@ class PrivateLogisticRegression(TabularInput, ClassifierMixin, BaseEstimator):  
     noise_multiplier
         None for the smallest that the budget allows. Noise that is too small for the budget is
         refused when it is charged.
+    arithmetic
+        ``"exact"``: clipped gradients are rounded to a grid, and summed and protected in
+        integers, see :mod:`dpfair.learners.exact`. ``"float64"``: faster, above all for
+        ``"sgd"``, but the guarantee is that of the ideal Gaussian mechanism up to rounding, and
+        an attacker who sees every digit of a noisy gradient may use the rounding.
     relation
         ``"add_remove"`` or ``"replace_one"``.
+    ledger
+        The ledger file of the data set, as a path or a :class:`ChargeTo`: the fit is charged to
+        it and refused, before any record is read, if the file has no room for it. None: the
+        budget is for this fit alone.
     strict
         Raise instead of warning when something would be read off the data unpaid.
     random_state
@@ -93,7 +106,8 @@ class PrivateLogisticRegression(TabularInput, ClassifierMixin, BaseEstimator):  
     Privacy
     -------
     Each step releases a sum of gradients clipped to ``clip``, with Gaussian noise calibrated so
-    that all steps together cost (epsilon, delta) by the PLD accountant.
+    that all steps together cost (epsilon, delta) by the PLD accountant. Exact arithmetic costs
+    the same, by :mod:`dpfair.privacy.grid`.
 
     Examples
     --------
@@ -119,7 +133,9 @@ class PrivateLogisticRegression(TabularInput, ClassifierMixin, BaseEstimator):  
         clip: float | None = None,
         batch_size: int | None = None,
         noise_multiplier: float | None = None,
+        arithmetic: str = "exact",
         relation: str = "add_remove",
+        ledger: ChargeTo | str | Path | None = None,
         strict: bool = False,
         random_state: int | None = None,
     ) -> None:
@@ -135,7 +151,9 @@ class PrivateLogisticRegression(TabularInput, ClassifierMixin, BaseEstimator):  
         self.clip = clip
         self.batch_size = batch_size
         self.noise_multiplier = noise_multiplier
+        self.arithmetic = arithmetic
         self.relation = relation
+        self.ledger = ledger
         self.strict = strict
         self.random_state = random_state
 
@@ -144,7 +162,9 @@ class PrivateLogisticRegression(TabularInput, ClassifierMixin, BaseEstimator):  
         ledger = Ledger(
             self.epsilon, self.delta, relation=self.relation, noise=noise_source(self.random_state)
         )
+        payment = self._payment(ledger, X)
         records = self._training_records(X, y, sensitive_features).in_first_group()
+        payment.pay()
         self.scorer_ = self.train(records, self.schema_, ledger, scope="", epsilon=ledger.epsilon)
         self.ledger_ = ledger
         return self
@@ -182,11 +202,15 @@ class PrivateLogisticRegression(TabularInput, ClassifierMixin, BaseEstimator):  
         """
         validate.one_of(SOLVERS, solver=self.solver)
         validate.one_of(FEATURES, features=self.features)
+        validate.one_of(ARITHMETICS, arithmetic=self.arithmetic)
+        exact = self.arithmetic == "exact"
 
         def calibrated(rate: float, steps: int) -> float:
             if self.noise_multiplier is not None:
                 return self.noise_multiplier
-            return calibrate(epsilon, delta, rate, steps, relation=relation, beside=beside)
+            return calibrate(
+                epsilon, delta, rate, steps, relation=relation, beside=beside, exact=exact
+            )
 
         if self.solver == "sgd":
             return self._sgd_plan(schema, share, calibrated)
@@ -202,7 +226,15 @@ class PrivateLogisticRegression(TabularInput, ClassifierMixin, BaseEstimator):  
     def _full_batch(self, steps: int, clip: float, multiplier: float) -> Descent:
         # Adam does not see the scale of the gradient; in units of the noise it is a plain number.
         divisor = multiplier * clip
-        return Descent(steps, 1.0, multiplier, FlatClip(clip), divisor, average_last=0.5)
+        return Descent(
+            steps,
+            1.0,
+            multiplier,
+            FlatClip(clip),
+            divisor,
+            average_last=0.5,
+            arithmetic=self.arithmetic,
+        )
 
     def _sgd_plan(
         self, schema: Schema, share: float, calibrated: Callable[[float, int], float]
@@ -218,7 +250,14 @@ class PrivateLogisticRegression(TabularInput, ClassifierMixin, BaseEstimator):  
         validate.positive(clip=clip, batch_size=batch)
         rate = min(1.0, batch / rows)
         steps = self.steps or epochs * math.ceil(rows / batch)
-        return Descent(steps, rate, calibrated(rate, steps), FlatClip(clip), divisor=batch)
+        return Descent(
+            steps,
+            rate,
+            calibrated(rate, steps),
+            FlatClip(clip),
+            divisor=batch,
+            arithmetic=self.arithmetic,
+        )
 
     def _start(self, width: int, noise: Noise) -> NDArray[np.float64] | None:
         """The paper's network starts as PyTorch's linear layers do, the other solver at zero."""

@@ -11,7 +11,8 @@ name      what it is                                          a guarantee?
 
 Pure mechanisms enter ``rdp``, ``prv`` and ``gdp`` by adding their epsilon, which is always
 valid; ``pld`` composes them properly. The best of several runs has no known distribution of
-losses: whatever contains a search is left to ``rdp``.
+losses: whatever contains a search is left to ``rdp``. One of several mechanisms is known to ``pld``
+and ``rdp`` (:mod:`dpfair.privacy.alternatives`).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
@@ -35,14 +37,24 @@ from numpy.typing import NDArray
 
 from dpfair import validate
 from dpfair.errors import InputError
-from dpfair.privacy.events import RELATIONS, DpEvent, compose, gaussian_steps, parts, pure_epsilon
+from dpfair.privacy.alternatives import choices, worst_of
+from dpfair.privacy.events import (
+    RELATIONS,
+    DpEvent,
+    OneOfDpEvent,
+    compose,
+    from_parts,
+    gaussian_steps,
+    parts,
+    pure_epsilon,
+)
 from dpfair.privacy.repetition import best_of_runs_curve
 
 # Beyond this the distributions of the privacy loss fill the memory, and nothing is protected.
 MOST_EPSILON = 200
 MOST_LOSS = 60
 
-__all__ = ["ACCOUNTANTS", "Epsilon", "calibrate", "calibrate_event", "epsilon", "epsilons"]
+__all__ = ["ACCOUNTANTS", "Epsilon", "calibrate", "calibrate_event", "cost", "epsilon", "epsilons"]
 
 
 # The logarithm of the largest noise multiplier that calibration tries.
@@ -80,15 +92,46 @@ def epsilon(
     if accountant == "pld":
         accountant = known[0]  # the gate
     if accountant not in known:
-        what = relation if known[0] == "pld" else "search"
+        what = "search" if _searches(event) else "choice" if _chooses(event) else relation
         raise InputError(f"The {accountant} accountant knows no {what}; use {known[0]}.")
+    _refuse_hopeless(event)
+    value = max(
+        _rounded_up(accountant, from_parts(paid), delta, relation) for paid in choices(parts(event))
+    )
+    return Epsilon(value, delta, accountant, ACCOUNTANTS[accountant][1])
+
+
+def cost(event: DpEvent, delta: float, relation: str) -> Fraction:
+    """What a budget pays: an exact sum where all noise is Laplace's, else the certified epsilon.
+
+    Among alternatives the dearest counts, each in its own way: a fit whose table costs exactly
+    what was left is not refused because its training needs an accountant.
+    """
+    pure = pure_epsilon(event)
+    if pure is not None:
+        return pure
+    _refuse_hopeless(event)
+    return max(_exact_cost(from_parts(paid), delta, relation) for paid in choices(parts(event)))
+
+
+def _exact_cost(event: DpEvent, delta: float, relation: str) -> Fraction:
+    pure = pure_epsilon(event)
+    if pure is not None:
+        return pure
+    gate = _accountants_for(event, relation)[0]
+    return Fraction(_rounded_up(gate, event, delta, relation))
+
+
+def _refuse_hopeless(event: DpEvent) -> None:
     if _hopeless(event):
         raise InputError("The noise is too small for so many steps: it protects nobody.")
-    compute, is_bound = ACCOUNTANTS[accountant]
-    value = compute(compose([event]), delta, RELATIONS[relation])
+
+
+def _rounded_up(accountant: str, event: DpEvent, delta: float, relation: str) -> float:
+    value = ACCOUNTANTS[accountant][0](event, delta, RELATIONS[relation])
     if not (math.isfinite(value) and value >= 0):
         raise InputError(f"The {accountant} accountant has no finite answer for this event.")
-    return Epsilon(math.nextafter(value, math.inf), delta, accountant, is_bound)
+    return math.nextafter(value, math.inf)
 
 
 def epsilons(event: DpEvent, delta: float, *, relation: str = "add_remove") -> dict[str, Epsilon]:
@@ -105,6 +148,7 @@ def calibrate(
     *,
     relation: str = "add_remove",
     beside: Sequence[DpEvent] = (),
+    exact: bool = False,
 ) -> float:
     """The smallest noise multiplier that the PLD accountant certifies for the budget.
 
@@ -116,6 +160,8 @@ def calibrate(
         Each of ``steps`` noisy sums sees every record with this probability.
     beside
         Other events that the same budget pays for, on the same records.
+    exact
+        For sums of integers with discrete Gaussian noise, which needs no larger multiplier.
 
     Returns
     -------
@@ -130,8 +176,12 @@ def calibrate(
     """
     validate.positive(sampling_rate=sampling_rate, steps=steps)
     validate.in_open_interval(0, 1, delta=delta)
+
+    def event_of(multiplier: float) -> DpEvent:
+        return compose([gaussian_steps(multiplier, sampling_rate, steps, exact=exact), *beside])
+
     return calibrate_event(
-        lambda multiplier: compose([gaussian_steps(multiplier, sampling_rate, steps), *beside]),
+        event_of,
         epsilon,
         delta,
         relation=relation,
@@ -196,6 +246,9 @@ def epsilon_of(event: DpEvent, delta: float, relation: str) -> float:
 def _leaf_distribution(
     leaf: DpEvent, count: int, interval: float, relation: NeighboringRelation
 ) -> pld.PrivacyLossDistribution:
+    if isinstance(leaf, OneOfDpEvent):
+        alternatives = [_distribution(_grouped(e), interval, relation) for e in leaf.events]
+        return worst_of(alternatives, interval).self_compose(count)
     if isinstance(leaf, DiscreteLaplaceDpEvent):
         # The event already lists every cell that a neighbour moves, under either relation.
         return pld.from_discrete_laplace_mechanism(
@@ -217,13 +270,20 @@ def _leaf_distribution(
 
 def _hopeless(event: DpEvent) -> bool:
     """Noise so small that its distribution of losses would fill the memory protects nobody."""
+    return _squared_loss(event) > MOST_LOSS**2
+
+
+def _squared_loss(event: DpEvent) -> float:
     squared = 0.0
     for leaf, count in parts(event).items():
         if isinstance(leaf, DiscreteLaplaceDpEvent):
             continue
         if isinstance(leaf, RepeatAndSelectDpEvent):
             if any(map(_hopeless, leaf.event.events)):
-                return True
+                return math.inf
+            continue
+        if isinstance(leaf, OneOfDpEvent):
+            squared += count * max(map(_squared_loss, leaf.events))
             continue
         rate = getattr(leaf, "sampling_probability", 1.0)
         multiplier = getattr(leaf, "event", leaf).noise_multiplier
@@ -233,12 +293,14 @@ def _hopeless(event: DpEvent) -> bool:
             squared += count * (
                 rate**2 * math.expm1(multiplier**-2) if rate < 1 else multiplier**-2
             )
-    return squared > MOST_LOSS**2
+    return squared
 
 
 def _discretisation(leaf: DpEvent, count: int) -> float:
     """A grid for the privacy loss, about a hundredth of what one step loses; always pessimistic."""
     scale: float
+    if isinstance(leaf, OneOfDpEvent):
+        return min(_discretisation(*part) for e in leaf.events for part in parts(e).items())
     if isinstance(leaf, PoissonSampledDpEvent):
         scale = leaf.sampling_probability / (8 * leaf.event.noise_multiplier)
     elif isinstance(leaf, DiscreteLaplaceDpEvent):
@@ -254,13 +316,22 @@ def _pld_epsilon_of_parts(
     leaves: frozenset[tuple[DpEvent, int]], delta: float, relation: NeighboringRelation
 ) -> float:
     interval = min(_discretisation(leaf, count) for leaf, count in leaves)
-    total = None
-    for leaf, count in leaves:
-        one = _leaf_distribution(leaf, count, interval, relation)
-        total = one if total is None else total.compose(one)
-    assert total is not None
     left = delta - _rounding(leaves)
-    return float(total.get_epsilon_for_delta(left)) if left > 0 else math.inf
+    if left <= 0:
+        return math.inf
+    return float(_distribution(leaves, interval, relation).get_epsilon_for_delta(left))
+
+
+def _distribution(
+    leaves: frozenset[tuple[DpEvent, int]], interval: float, relation: NeighboringRelation
+) -> pld.PrivacyLossDistribution:
+    # In a fixed order, or the last digits would differ from one process to the next.
+    one, *others = (
+        _leaf_distribution(leaf, n, interval, relation) for leaf, n in sorted(leaves, key=repr)
+    )
+    for other in others:
+        one = one.compose(other)
+    return one
 
 
 def _rounding(leaves: frozenset[tuple[DpEvent, int]]) -> float:
@@ -269,12 +340,22 @@ def _rounding(leaves: frozenset[tuple[DpEvent, int]]) -> float:
     Against the exact Gaussian answer their error was at most 6e-17 per composition, of either
     sign; without an allowance the result falls below the truth from delta = 1e-12 on.
     """
-    counts = [1 if isinstance(leaf, GaussianDpEvent) else count for leaf, count in leaves]
+    counts = [_transforms(leaf, count) for leaf, count in leaves]
     return 0.0 if counts == [1] else sum(counts) * 2.0**-52
 
 
+def _transforms(leaf: DpEvent, count: int) -> int:
+    if isinstance(leaf, OneOfDpEvent):
+        return count * max(1 + sum(_transforms(*p) for p in parts(e).items()) for e in leaf.events)
+    return 1 if isinstance(leaf, GaussianDpEvent) else count
+
+
+def _grouped(event: DpEvent) -> frozenset[tuple[DpEvent, int]]:
+    return frozenset(parts(event).items())
+
+
 def _pld_epsilon(event: DpEvent, delta: float, relation: NeighboringRelation) -> float:
-    spent = _pld_epsilon_of_parts(frozenset(parts(event).items()), delta, relation)
+    spent = _pld_epsilon_of_parts(_grouped(event), delta, relation)
     pure = pure_epsilon(event)
     return spent if pure is None else min(spent, float(pure))
 
@@ -294,11 +375,20 @@ def _split(event: DpEvent) -> tuple[list[tuple[float, float, int]], float]:
 
 
 def _searches(event: DpEvent) -> bool:
-    return any(isinstance(leaf, RepeatAndSelectDpEvent) for leaf in parts(event))
+    return any(
+        any(map(_searches, leaf.events))
+        if isinstance(leaf, OneOfDpEvent)
+        else isinstance(leaf, RepeatAndSelectDpEvent)
+        for leaf in parts(event)
+    )
+
+
+def _chooses(event: DpEvent) -> bool:
+    return any(isinstance(leaf, OneOfDpEvent) for leaf in parts(event))
 
 
 def _rdp_epsilon(event: DpEvent, delta: float, relation: NeighboringRelation) -> float:
-    if _searches(event):
+    if _searches(event) or _chooses(event):
         return float(compute_epsilon(_ORDERS, _renyi_curve(event, relation), delta)[0])
     gaussians, pure = _split(event)
     if not gaussians:
@@ -317,8 +407,10 @@ def _renyi_curve(event: DpEvent, relation: NeighboringRelation) -> NDArray[np.fl
 
 @lru_cache(maxsize=1024)
 def _leaf_curve(leaf: DpEvent, relation: NeighboringRelation) -> NDArray[np.float64]:
+    if isinstance(leaf, OneOfDpEvent):
+        return np.asarray(np.max([_renyi_curve(e, relation) for e in leaf.events], axis=0))
     if isinstance(leaf, RepeatAndSelectDpEvent):
-        one_run = np.max([_renyi_curve(e, relation) for e in leaf.event.events], axis=0)
+        one_run = _leaf_curve(leaf.event, relation)
         return best_of_runs_curve(_ORDERS, one_run, leaf.mean, leaf.shape)
     if isinstance(leaf, DiscreteLaplaceDpEvent):
         # |z| and |z - 1| differ by exactly 1, so the loss is t or -t and nothing between: this
@@ -396,5 +488,7 @@ ACCOUNTANTS: dict[str, tuple[Compute, bool]] = {
 def _accountants_for(event: DpEvent, relation: str) -> tuple[str, ...]:
     if _searches(event):
         return ("rdp",)
+    if _chooses(event):
+        return ("pld", "rdp") if relation == "add_remove" else ("pld",)
     # The other libraries measure a record's contribution, not the exchange of two.
     return tuple(ACCOUNTANTS) if relation == "add_remove" else ("pld",)

@@ -25,7 +25,8 @@ from dp_accounting.dp_event import (
 from numpy.typing import NDArray
 
 from dpfair.errors import ReceiptError
-from dpfair.privacy.events import parts, path_events
+from dpfair.privacy.events import GridGaussianDpEvent, parts, path_events
+from dpfair.privacy.grid import grid_variance
 from dpfair.privacy.noise import Noise
 from dpfair.privacy.repetition import halting_probability
 
@@ -40,6 +41,8 @@ class Question:
     ----------
     kind
         ``"gaussian"``: one record contributes at most ``sensitivity`` to the value, in L2 norm.
+        ``"grid"``: the same for ``units`` times the value, which is whole, without any rounding:
+        the squares of its (units x change) sum up to at most ``sensitivity`` squared.
         ``"counts"``: one record is counted in one cell. ``"assumed"``: the value is public by
         assumption, and the certificate says so.
     value
@@ -57,6 +60,7 @@ class Question:
     sensitivity: float = 1.0
     noise_multiplier: float | None = None
     what: str = ""
+    units: NDArray[np.float64] | None = None
 
 
 class Draw:
@@ -74,6 +78,7 @@ class Draw:
     __slots__ = (
         "_batch_open",
         "_event",
+        "_exact",
         "_laplace",
         "_multiplier",
         "_noise",
@@ -100,6 +105,7 @@ class Draw:
             self._multiplier = event.noise_multiplier
         elif isinstance(event, DiscreteLaplaceDpEvent):
             self._laplace = Fraction(event.noise_parameter)
+        self._exact = isinstance(event, GridGaussianDpEvent)
         self._precision = _precision(self._multiplier) if self._multiplier else 0.0
         self._batch_open = True
 
@@ -108,7 +114,10 @@ class Draw:
         if not self._batch_open:
             raise ReceiptError("The batch of this draw was already taken.")
         self._batch_open = False
-        return slice(None) if self._rate == 1 else self._noise.poisson_batch(population, self._rate)
+        if self._rate == 1:
+            return slice(None)
+        sample = self._noise.exact_batch if self._exact else self._noise.poisson_batch
+        return sample(population, self._rate)
 
     def gaussian(
         self,
@@ -120,15 +129,9 @@ class Draw:
 
         ``sensitivity`` is the largest L2 norm of one record's contribution to the value.
         """
-        if not 0 < sensitivity < math.inf:
-            raise ReceiptError(f"Expected sensitivity > 0 and finite, got {sensitivity}.")
-        if self._batch_open and self._rate < 1:
-            raise ReceiptError("This draw paid for a batch: take it before asking for noise.")
-        multiplier = self._multiplier if noise_multiplier is None else noise_multiplier
-        left = self._precision - _precision(multiplier)
-        if not left >= -1e-9 * self._precision:
-            raise ReceiptError("This draw did not pay for so little Gaussian noise.")
-        self._precision = max(left, 0.0)
+        if self._exact:
+            raise ReceiptError("This draw paid for noise on a grid, not in floating point.")
+        multiplier = self._use(sensitivity, noise_multiplier)
         question = Question(
             "gaussian", value, self._event, self._scope, sensitivity, noise_multiplier=multiplier
         )
@@ -138,6 +141,53 @@ class Draw:
             question,
             lambda: value + scale * self._noise.normals(value.size).reshape(value.shape),
         )
+
+    def discrete_gaussian(
+        self, value: NDArray[np.int64], units: NDArray[np.float64], sensitivity: float
+    ) -> NDArray[np.int64]:
+        """Integers plus exact discrete Gaussian noise, as :mod:`dpfair.privacy.grid` says.
+
+        Each number counts in steps of its unit; ``sensitivity`` is the largest L2 norm of units
+        times one record's contribution. All of it is one sum: a second one needs another draw.
+        """
+        if not self._exact:
+            raise ReceiptError("This draw did not pay for noise on a grid.")
+        if not (value.dtype == np.int64 and units.shape == value.shape):
+            raise ReceiptError("Expected 64-bit integers, and a unit for each of them.")
+        if not np.all((units > 0) & np.isfinite(units)):
+            raise ReceiptError("Expected units > 0 and finite.")
+        multiplier = self._use(sensitivity)
+        question = Question(
+            "grid",
+            value,
+            self._event,
+            self._scope,
+            sensitivity,
+            noise_multiplier=multiplier,
+            units=units,
+        )
+
+        def noisy() -> NDArray[np.int64]:
+            noise = np.empty(value.shape, dtype=np.int64)
+            for unit in sorted(set(units.ravel().tolist())):
+                variance, same = grid_variance(multiplier, sensitivity, unit), units == unit
+                noise[same] = self._noise.discrete_gaussian(variance, int(same.sum()))
+            return value + noise
+
+        return self._noise.answer(question, noisy)
+
+    def _use(self, sensitivity: float, noise_multiplier: float | None = None) -> float:
+        """Use up the paid Gaussian, or the part of it that a query needs."""
+        if not 0 < sensitivity < math.inf:
+            raise ReceiptError(f"Expected sensitivity > 0 and finite, got {sensitivity}.")
+        if self._batch_open and self._rate < 1:
+            raise ReceiptError("This draw paid for a batch: take it before asking for noise.")
+        multiplier = self._multiplier if noise_multiplier is None else noise_multiplier
+        left = self._precision - _precision(multiplier)
+        if not left >= -1e-9 * self._precision:
+            raise ReceiptError("This draw did not pay for so little Gaussian noise.")
+        self._precision = max(left, 0.0)
+        return multiplier
 
     def discrete_laplace(self, counts: Sequence[int]) -> list[int]:
         """Integer counts plus exact discrete Laplace noise, one table per draw.

@@ -1,9 +1,10 @@
 """What a mechanism costs, as dp_accounting's frozen event data.
 
-dpfair uses three leaves: a Gaussian, a Poisson-sampled Gaussian and a discrete Laplace of
-sensitivity one, and composes them. Everything an accountant or the ledger needs to know about
-an event is its *parts*: a list of leaves with their multiplicities. The best of several runs is
-one more leaf: what happens inside is not composed, and only Renyi DP knows its cost.
+dpfair uses three leaves: a Gaussian (also on a grid of integers), a Poisson-sampled Gaussian and a
+discrete Laplace of sensitivity one, and composes them. Everything an accountant or the ledger
+needs to know about an event is its *parts*: a list of leaves with their multiplicities. The best
+of several runs is one more leaf: what happens inside is not composed, and only Renyi DP knows its
+cost. So is one of several mechanisms, which costs what the dearest of them costs.
 
 A relation is part of what an event means: a Gaussian's noise multiplier is relative to the
 largest norm of **one record's contribution** (the accountant doubles it for ``replace_one``),
@@ -14,9 +15,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from numbers import Rational
 from typing import Any
 
@@ -37,6 +39,7 @@ from dpfair.errors import InputError
 __all__ = [
     "RELATIONS",
     "DpEvent",
+    "GridGaussianDpEvent",
     "OneOfDpEvent",
     "best_of_runs",
     "compose",
@@ -44,7 +47,10 @@ __all__ = [
     "event_from_json",
     "event_to_json",
     "exact_epsilon",
+    "exact_sum",
+    "from_parts",
     "gaussian_steps",
+    "has_floating_noise",
     "noisy_table",
     "parts",
     "path_events",
@@ -55,6 +61,8 @@ __all__ = [
 # More repetitions than any run has; beyond it a count is a mistake or an attack.
 MOST_REPETITIONS = 10**9
 MOST_ALTERNATIVES = 10**4
+# A fit has three scopes with different costs at most; each is composed on its own.
+MOST_SCOPES = 16
 MOST_RUNS = 10**4
 
 RELATIONS = {
@@ -63,22 +71,38 @@ RELATIONS = {
 }
 
 
-def step_event(noise_multiplier: float, sampling_rate: float) -> DpEvent:
-    """One noisy sum over a Poisson batch (the whole scope when the rate is 1)."""
+class GridGaussianDpEvent(GaussianDpEvent):  # type: ignore[misc]
+    """A sum of integer vectors with discrete Gaussian noise: no rounding anywhere.
+
+    It costs what the Gaussian of its noise multiplier costs, for every accountant: see
+    :mod:`dpfair.privacy.grid`. It is an event of its own because its noise must be drawn there;
+    so a ledger shows which arithmetic protects the records.
+    """
+
+    __slots__ = ()
+
+
+def step_event(noise_multiplier: float, sampling_rate: float, *, exact: bool = False) -> DpEvent:
+    """One noisy sum over a Poisson batch (the whole scope when the rate is 1).
+
+    ``exact``: a sum of integers, with batch and noise drawn by integers too.
+    """
     validate.positive(noise_multiplier=noise_multiplier, sampling_rate=sampling_rate)
     if sampling_rate > 1:
         raise InputError(f"Expected sampling_rate <= 1, got {sampling_rate}.")
-    gaussian = GaussianDpEvent(float(noise_multiplier))
+    gaussian = (GridGaussianDpEvent if exact else GaussianDpEvent)(float(noise_multiplier))
     if sampling_rate == 1:
         return gaussian
     return PoissonSampledDpEvent(float(sampling_rate), gaussian)
 
 
-def gaussian_steps(noise_multiplier: float, sampling_rate: float, steps: int) -> DpEvent:
+def gaussian_steps(
+    noise_multiplier: float, sampling_rate: float, steps: int, *, exact: bool = False
+) -> DpEvent:
     """The same noisy sum, ``steps`` times."""
     validate.positive(steps=steps)
     validate.at_least(1, steps=steps)
-    return SelfComposedDpEvent(step_event(noise_multiplier, sampling_rate), int(steps))
+    return SelfComposedDpEvent(step_event(noise_multiplier, sampling_rate, exact=exact), int(steps))
 
 
 def noisy_table(epsilon: Fraction | float | str, relation: str) -> DpEvent:
@@ -106,6 +130,8 @@ def exact_epsilon(epsilon: Fraction | float | str) -> Fraction:
     Fraction(1, 10)
     """
     try:
+        if isinstance(epsilon, str) and "/" not in epsilon:
+            validate.positive(epsilon=float(epsilon))  # "1e999999999" is short, the number is not
         exact = Fraction(epsilon if isinstance(epsilon, (str, Rational)) else float(epsilon))
         rounded = float(exact)
     except (TypeError, ValueError, OverflowError, ZeroDivisionError) as error:
@@ -118,15 +144,27 @@ def exact_epsilon(epsilon: Fraction | float | str) -> Fraction:
 class OneOfDpEvent(DpEvent):  # type: ignore[misc]
     """One of several mechanisms, chosen without looking at a record.
 
-    The choice may be a coin for every record (in which scope it lies) or for the whole run (with
-    which settings). Renyi divergences are quasi-convex, hence the mixture costs at every order
-    at most what its dearest alternative costs at that order.
+    The choice may be a coin for every record (in which scope it lies: a whole fit with disjoint
+    scopes is one such event) or for the whole run (with which settings). Given the coin, both
+    neighbours face the same alternative, and hockey-stick divergences are jointly convex: the
+    mixture's delta at any epsilon is at most that of the alternative that is the worst there.
+    Renyi divergences are quasi-convex, so the same holds at every order. What several choices
+    cost together is said in :mod:`dpfair.privacy.alternatives`.
+
+    The order of the alternatives and the way they were composed mean nothing.
     """
 
     events: tuple[DpEvent, ...]
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, OneOfDpEvent) and self._unordered == other._unordered
+
     def __hash__(self) -> int:
-        return hash(tuple(frozenset(parts(event).items()) for event in self.events))
+        return hash(self._unordered)
+
+    @cached_property
+    def _unordered(self) -> frozenset[frozenset[tuple[DpEvent, int]]]:
+        return frozenset(frozenset(parts(event).items()) for event in self.events)
 
 
 def best_of_runs(alternatives: Iterable[DpEvent], mean: float, shape: float) -> DpEvent:
@@ -188,11 +226,21 @@ def parts(event: DpEvent) -> Counter[DpEvent]:
     return Counter({event: 1})
 
 
+def from_parts(leaves: Mapping[DpEvent, int]) -> DpEvent:
+    """An event with these leaves.
+
+    >>> from_parts({step_event(2.0, 1.0): 3}) == gaussian_steps(2.0, 1.0, 3)
+    True
+    """
+    return compose([e if n == 1 else SelfComposedDpEvent(e, n) for e, n in leaves.items()])
+
+
 def drawable(event: DpEvent) -> Counter[DpEvent]:
     """What one payment lets a mechanism draw: leaves, but a repeated Laplace event as a whole.
 
     The repetition of a table's Laplace event lists the cells that one neighbour moves. It is one
-    table, and its parts do not pay for several.
+    table, and its parts do not pay for several. A choice is not drawn at all: whoever makes it
+    has a ledger of its own, with a charge for every scope.
 
     >>> drawable(gaussian_steps(2.0, 1.0, 3))
     Counter({GaussianDpEvent(noise_multiplier=2.0): 3})
@@ -204,17 +252,53 @@ def drawable(event: DpEvent) -> Counter[DpEvent]:
         for inner in event.events:
             total.update(drawable(inner))
         return total
-    if isinstance(event, SelfComposedDpEvent) and pure_epsilon(event) is None:
+    if isinstance(event, SelfComposedDpEvent) and (pure_epsilon(event) is None or _chooses(event)):
         return Counter({e: n * event.count for e, n in drawable(event.event).items()})
-    return Counter({event: 1})
+    return Counter() if isinstance(event, OneOfDpEvent) else Counter({event: 1})
+
+
+def _chooses(event: DpEvent) -> bool:
+    return any(isinstance(leaf, OneOfDpEvent) for leaf in parts(event))
 
 
 def pure_epsilon(event: DpEvent) -> Fraction | None:
     """The exact epsilon of an event made of Laplace noise only, else None."""
-    leaves = parts(event)
-    if not all(isinstance(leaf, DiscreteLaplaceDpEvent) for leaf in leaves):
-        return None
-    return sum((Fraction(leaf.noise_parameter) * n for leaf, n in leaves.items()), Fraction(0))
+    return exact_sum(parts(event))
+
+
+def exact_sum(leaves: Mapping[DpEvent, int]) -> Fraction | None:
+    """The exact epsilon of leaves with Laplace noise only, else None."""
+    total = Fraction(0)
+    for leaf, count in leaves.items():
+        if isinstance(leaf, DiscreteLaplaceDpEvent):
+            total += Fraction(leaf.noise_parameter) * count
+        elif isinstance(leaf, OneOfDpEvent):
+            amounts = [amount for e in leaf.events if (amount := pure_epsilon(e)) is not None]
+            if len(amounts) < len(leaf.events):
+                return None
+            total += max(amounts) * count
+        else:
+            return None
+    return total
+
+
+def has_floating_noise(event: DpEvent) -> bool:
+    """Whether any noise of the event is drawn in floating point.
+
+    >>> has_floating_noise(compose([step_event(2.0, 0.1), noisy_table(1, "add_remove")]))
+    True
+    >>> has_floating_noise(step_event(2.0, 0.1, exact=True))
+    False
+    """
+    return any(map(_floats, parts(event)))
+
+
+def _floats(leaf: DpEvent) -> bool:
+    if isinstance(leaf, OneOfDpEvent):
+        return any(map(has_floating_noise, leaf.events))
+    if isinstance(leaf, (RepeatAndSelectDpEvent, PoissonSampledDpEvent)):
+        return _floats(leaf.event)
+    return not isinstance(leaf, (GridGaussianDpEvent, DiscreteLaplaceDpEvent))
 
 
 def _check_leaf(event: DpEvent) -> None:
@@ -227,6 +311,8 @@ def _check_leaf(event: DpEvent) -> None:
         validate.positive(noise_parameter=event.noise_parameter)
     elif isinstance(event, RepeatAndSelectDpEvent) and isinstance(event.event, OneOfDpEvent):
         _check_runs(event)
+    elif isinstance(event, OneOfDpEvent):
+        _check_alternatives(event, MOST_SCOPES)
     else:
         raise InputError(f"Expected a Gaussian or discrete Laplace event, got {event}.")
 
@@ -236,11 +322,18 @@ def _check_runs(event: RepeatAndSelectDpEvent) -> None:
         raise InputError(f"Expected 1 < mean number of runs <= {MOST_RUNS}, got {event.mean}.")
     if not 0 <= event.shape <= 1:
         raise InputError(f"Expected 0 <= shape <= 1, got {event.shape}.")
-    if not 0 < len(event.event.events) <= MOST_ALTERNATIVES:
-        raise InputError(f"Expected 1 to {MOST_ALTERNATIVES} alternatives of a run.")
+    _check_alternatives(event.event, MOST_ALTERNATIVES)
     for alternative in event.event.events:
         if any(isinstance(leaf, RepeatAndSelectDpEvent) for leaf in parts(alternative)):
             raise InputError("Expected runs that are no searches themselves.")
+
+
+def _check_alternatives(event: OneOfDpEvent, most: int) -> None:
+    if not 0 < len(event.events) <= most:
+        raise InputError(f"Expected 1 to {most} alternatives of a run.")
+    for alternative in event.events:
+        if any(isinstance(leaf, OneOfDpEvent) for leaf in parts(alternative)):
+            raise InputError("Expected alternatives that offer no choice themselves.")
 
 
 def event_to_json(event: DpEvent) -> dict[str, Any]:
@@ -256,7 +349,8 @@ def event_to_json(event: DpEvent) -> dict[str, Any]:
             "event": event_to_json(event.event),
         }
     if isinstance(event, GaussianDpEvent):
-        return {"kind": "Gaussian", "noise_multiplier": event.noise_multiplier}
+        kind = "GridGaussian" if isinstance(event, GridGaussianDpEvent) else "Gaussian"
+        return {"kind": kind, "noise_multiplier": event.noise_multiplier}
     if isinstance(event, DiscreteLaplaceDpEvent):
         return {"kind": "DiscreteLaplace", "noise_parameter": event.noise_parameter}
     if isinstance(event, RepeatAndSelectDpEvent):
@@ -266,6 +360,8 @@ def event_to_json(event: DpEvent) -> dict[str, Any]:
             "shape": event.shape,
             "one_of": [event_to_json(e) for e in event.event.events],
         }
+    if isinstance(event, OneOfDpEvent):
+        return {"kind": "OneOf", "events": [event_to_json(e) for e in event.events]}
     raise InputError(f"Expected a Gaussian or discrete Laplace event, got {event}.")
 
 
@@ -295,11 +391,15 @@ def _event_from_json(data: dict[str, Any]) -> DpEvent:
         return PoissonSampledDpEvent(rate, _event_from_json(data["event"]))
     if kind == "Gaussian":
         return GaussianDpEvent(_number(data["noise_multiplier"]))
+    if kind == "GridGaussian":
+        return GridGaussianDpEvent(_number(data["noise_multiplier"]))
     if kind == "DiscreteLaplace":
         return DiscreteLaplaceDpEvent(_number(data["noise_parameter"]), 1)
     if kind == "BestOfRuns":
         one_of = OneOfDpEvent(tuple(_event_from_json(e) for e in data["one_of"]))
         return RepeatAndSelectDpEvent(one_of, _number(data["mean"]), _number(data["shape"]))
+    if kind == "OneOf":
+        return OneOfDpEvent(tuple(_event_from_json(e) for e in data["events"]))
     raise InputError("Expected a known kind of privacy event.")
 
 

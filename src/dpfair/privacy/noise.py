@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from dpfair import validate
+from dpfair.privacy.discrete_gaussian import discrete_gaussian
 
 __all__ = ["Noise", "noise_from", "noise_source"]
 
@@ -35,10 +36,11 @@ _LOW_BITS = np.uint64(12)
 
 # Normal numbers and gaps between coins are made at least this many at a time.
 _BULK = 1 << 12
+_MOST_VARIANCES = 8
 _FARTHEST = 2.0**50
 
 # What is made ahead, and must never be handed out twice.
-_AHEAD = frozenset({"_buffer", "_used", "_normals", "_rate", "_heads"})
+_AHEAD = frozenset({"_buffer", "_used", "_normals", "_rate", "_heads", "_integers"})
 
 
 class Noise:
@@ -83,6 +85,7 @@ class Noise:
         self._normals = np.empty(0)
         self._rate = 0.0
         self._heads = np.empty(0, dtype=np.int64)
+        self._integers: dict[int, NDArray[np.int64]] = {}
 
     def _forget_after_fork(self) -> None:
         if self.secure and self._owner != os.getpid():
@@ -172,6 +175,35 @@ class Noise:
         steps[0] += self._heads[-1] if len(self._heads) else -1
         self._heads = np.concatenate([self._heads, steps.cumsum()])
 
+    def exact_batch(self, population: int, rate: float) -> NDArray[np.int64]:
+        """Each of ``population`` positions with probability ``rate``, independently, exactly.
+
+        One coin of 64 bits per position, hence slower than :meth:`poisson_batch`: heads if they
+        are below the rate, which is rounded down to a multiple of 2^-64. The first 16 bits
+        usually decide; ties are broken by the others.
+        """
+        first, others = divmod(int(Fraction(rate) * 2**64), 1 << 48)
+        starts = np.frombuffer(self.take(2 * population), dtype="<u2")
+        heads, ties = starts < first, np.flatnonzero(starts == first)
+        heads[ties] = self.words(len(ties)) >> np.uint64(16) < others
+        return np.flatnonzero(heads)
+
+    def discrete_gaussian(self, variance: int, size: int) -> NDArray[np.int64]:
+        """Integers z with probability proportional to exp(-z^2 / (2 variance)), exactly.
+
+        See :mod:`dpfair.privacy.discrete_gaussian`. They are made ahead, for a few variances.
+        """
+        with self._lock:
+            self._forget_after_fork()
+            if variance not in self._integers and len(self._integers) == _MOST_VARIANCES:
+                self._integers.clear()
+            ahead = self._integers.pop(variance, np.empty(0, dtype=np.int64))
+            if len(ahead) < size:
+                more = discrete_gaussian(self, variance, max(size - len(ahead), _BULK))
+                ahead = np.concatenate([ahead, more])
+            self._integers[variance] = ahead[size:]
+            return ahead[:size]
+
     def discrete_laplace(self, parameter: Fraction, size: int) -> list[int]:
         """Integers z with probability proportional to exp(-parameter |z|), exactly.
 
@@ -185,10 +217,10 @@ class Noise:
         while True:
             # A geometric variable in steps of 1/denominator, split in remainder and whole part.
             remainder = self.below(denominator)
-            if not self._bernoulli_exp(remainder, denominator):
+            if not self.bernoulli_exp(remainder, denominator):
                 continue
             whole = 0
-            while self._bernoulli_exp(1, 1):
+            while self.bernoulli_exp(1, 1):
                 whole += 1
             magnitude = (remainder + denominator * whole) // numerator
             negative = self.below(2) == 1
@@ -211,7 +243,7 @@ class Noise:
     def _coin(self, probability: Fraction) -> bool:
         return self.below(probability.denominator) < probability.numerator
 
-    def _bernoulli_exp(self, numerator: int, denominator: int) -> bool:
+    def bernoulli_exp(self, numerator: int, denominator: int) -> bool:
         """True with probability exp(-numerator/denominator), for a ratio in [0, 1]."""
         k = 1
         while self.below(denominator * k) < numerator:

@@ -105,7 +105,7 @@ def schema_rows(schema: Schema | None) -> list[tuple[str, str, str]]:
 def limits(model: Any) -> list[str]:
     """What the promises do not cover, in a few honest sentences."""
     said = []
-    if "Gaussian" in model.certificate_.privacy.arithmetic:
+    if "float64" in model.certificate_.privacy.arithmetic:
         said.append(
             "The Gaussian noise of training is drawn in floating point, so its guarantee is that "
             "of the ideal mechanism up to rounding; the noise on the counts is exact, in integers."

@@ -12,7 +12,7 @@ from dp_accounting.dp_event import (
     RepeatAndSelectDpEvent,
 )
 
-from dpfair.privacy.events import DpEvent, parts
+from dpfair.privacy.events import DpEvent, GridGaussianDpEvent, parts
 
 __all__ = ["cost", "count", "listing", "mechanism", "percent", "percent_range", "relation"]
 
@@ -86,6 +86,8 @@ def mechanism(event: DpEvent) -> str:
     '200 x Gaussian, noise multiplier 19.67, all records of the scope'
     >>> mechanism(gaussian_steps(1.5, 0.0339, 10))
     '10 x Gaussian, noise multiplier 1.5, on random batches of 3.39% of the scope'
+    >>> mechanism(gaussian_steps(19.666, 1.0, 200, exact=True))
+    '200 x discrete Gaussian, noise multiplier 19.67, all records of the scope'
     >>> mechanism(noisy_table(3, "add_remove"))
     'discrete Laplace, ε = 3 per table'
     >>> mechanism(noisy_table(3, "replace_one"))
@@ -113,4 +115,5 @@ def _leaf(leaf: DpEvent, repeats: int) -> str:
 
 
 def _gaussian(event: GaussianDpEvent) -> str:
-    return f"Gaussian, noise multiplier {event.noise_multiplier:.4g}"
+    kind = "discrete Gaussian" if isinstance(event, GridGaussianDpEvent) else "Gaussian"
+    return f"{kind}, noise multiplier {event.noise_multiplier:.4g}"
