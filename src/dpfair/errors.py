@@ -12,8 +12,11 @@ __all__ = [
     "DpfairError",
     "FairnessWarning",
     "InputError",
+    "LedgerFileError",
+    "LedgerTamperedError",
     "ModelFileError",
     "NoRuleError",
+    "PaidBeforeError",
     "PrivacyLeakWarning",
     "ReceiptError",
     "SchemaError",
@@ -58,3 +61,15 @@ class PrivacyLeakWarning(UserWarning):
 
 class FairnessWarning(UserWarning):
     """A model is private, but nothing makes it fair."""
+
+
+class LedgerFileError(InputError):
+    """A ledger file cannot be used where it is, or could not be read or written."""
+
+
+class LedgerTamperedError(LedgerFileError):
+    """A ledger file is damaged, or says what dpfair did not write."""
+
+
+class PaidBeforeError(InputError):
+    """A job was charged before under the same key; its noise is not drawn a second time."""

@@ -40,7 +40,7 @@ def pay(ledger, event, scope="", purpose="test"):
 
 
 def spent_exactly(ledger):
-    return ledger._spent * ledger.rows_per_unit
+    return ledger._tally.spent * ledger.rows_per_unit
 
 
 # Payment before noise
@@ -209,6 +209,17 @@ def test_powers_of_two_exhaust_exactly():
         pay(ledger, table(1e-12))
 
 
+def test_a_hundred_thousand_charges_exhaust_a_budget_of_one():
+    """Issue class opendp#2789. Composing everything anew for each charge would take days."""
+    ledger, event = Ledger(1, DELTA), table("1/100000")
+    for _ in range(100_000):
+        pay(ledger, event)
+    assert spent_exactly(ledger) == 100_000 * pure_epsilon(event)
+    assert 1 - Fraction(1, 10**15) <= spent_exactly(ledger) <= 1
+    with pytest.raises(BudgetError):
+        pay(ledger, event)
+
+
 def test_an_amount_just_above_the_budget_is_refused():
     with pytest.raises(BudgetError):
         pay(Ledger(1, DELTA), table(math.nextafter(1.0, 2.0)))
@@ -223,7 +234,9 @@ def test_a_negative_count_is_no_refund():
     assert ledger.spent == 1
 
 
-@pytest.mark.parametrize("bad", [math.nan, math.inf, 0, -1, "x", None, "1e400"])
+@pytest.mark.parametrize(
+    "bad", [math.nan, math.inf, 0, -1, "x", None, "1e400", "1e999999999", "1e-999999999"]
+)
 def test_bad_budgets_are_refused(bad):
     with pytest.raises(InputError, match="epsilon"):
         Ledger(bad, DELTA)
@@ -259,9 +272,9 @@ def granted_in_threads(ledger, monkeypatch, threads=8):
 
     def slow_price(event, delta, relation):
         time.sleep(0.1)  # long enough for all threads to look before one of them writes
-        return 0.3 * sum(parts(event).values())
+        return Fraction(3, 10) * sum(parts(event).values())
 
-    monkeypatch.setattr("dpfair.privacy.ledger.epsilon_of", slow_price)
+    monkeypatch.setattr("dpfair.privacy.tally.cost", slow_price)
     outcomes = []
 
     def work():
@@ -294,6 +307,78 @@ def test_a_ledger_can_be_copied_and_stored():
         assert again.to_json() == ledger.to_json()
         with pytest.raises(BudgetError):
             pay(again, table("1/2"))
+
+
+def test_a_check_refuses_as_a_charge_would_and_charges_nothing():
+    ledger = Ledger(1, DELTA)
+    pay(ledger, table("3/4"))
+    for _ in range(3):
+        ledger.check(table("1/4"), scope="", purpose="ask")
+    assert spent_exactly(ledger) == Fraction(3, 4)
+    assert len(ledger.entries) == 1
+    with pytest.raises(BudgetError, match="'ask'"):
+        ledger.check(table("1/2"), scope="", purpose="ask")
+    with pytest.raises(InputError, match="scope"):
+        ledger.check(table("1/8"), scope="a//b", purpose="ask")
+
+
+# A plan that was paid as a whole
+
+
+def test_a_restricted_ledger_accepts_its_plan_once_and_nothing_else():
+    ledger = Ledger(9, DELTA)
+    ledger.restrict(
+        [("train", gaussian_steps(20.0, 1.0, 3)), ("", table("1/2")), ("", table("1/2"))]
+    )
+    for scope, event in [
+        ("release", gaussian_steps(20.0, 1.0, 3)),
+        ("train", gaussian_steps(20.0, 1.0, 2)),
+        ("train", table("1/2")),
+        ("", table("1/4")),
+    ]:
+        with pytest.raises(ReceiptError, match="'other' was not in the paid plan"):
+            pay(ledger, event, scope, "other")
+    assert not ledger.entries
+    pay(ledger, compose([step_event(20.0, 1.0)] * 3), "train")  # the same, composed otherwise
+    for _ in range(2):
+        ledger.check(table("1/2"), scope="", purpose="ask")
+        pay(ledger, table("1/2"))
+    for scope, event in [("train", gaussian_steps(20.0, 1.0, 3)), ("", table("1/2"))]:
+        with pytest.raises(ReceiptError, match="paid plan"):
+            pay(ledger, event, scope)
+        with pytest.raises(ReceiptError, match="paid plan"):
+            ledger.check(event, scope=scope, purpose="ask")
+    assert len(ledger.entries) == 3
+
+
+def test_a_refused_charge_does_not_use_up_the_plan():
+    ledger = Ledger(1, DELTA)
+    ledger.restrict([("", table(2)), ("", table(1))])
+    for _ in range(2):
+        with pytest.raises(BudgetError):
+            pay(ledger, table(2))
+    pay(ledger, table(1))
+
+
+def test_a_plan_cannot_be_widened():
+    ledger = Ledger(1, DELTA)
+    ledger.restrict([])
+    with pytest.raises(ReceiptError, match="already"):
+        ledger.restrict([("", table("1/2"))])
+    with pytest.raises(ReceiptError, match="paid plan"):
+        pay(ledger, table("1/2"))
+
+
+def test_a_copy_keeps_the_plan_and_a_file_does_not_tell_it():
+    ledger = Ledger(1, DELTA)
+    ledger.restrict([("", table("1/4"))])
+    for again in (copy.deepcopy(ledger), pickle.loads(pickle.dumps(ledger))):
+        pay(again, table("1/4"))
+        with pytest.raises(ReceiptError, match="paid plan"):
+            pay(again, table("1/4"))
+    free = Ledger.from_json(ledger.to_json())
+    assert free.to_json() == ledger.to_json()
+    pay(free, table("1/8"))
 
 
 # Scopes
@@ -338,6 +423,12 @@ def test_a_second_spelling_of_a_scope_is_refused(scope):
     """'train/' and 'train/a' would count as disjoint although one contains the other."""
     with pytest.raises(InputError, match="scope"):
         pay(Ledger(1, DELTA), table("1/2"), scope)
+
+
+def test_a_bottomless_scope_is_refused():
+    pay(Ledger(1, DELTA), table("1/2"), "/".join("a" * 100))
+    with pytest.raises(InputError, match="at most 100 parts"):
+        pay(Ledger(1, DELTA), table("1/2"), "/".join("a" * 101))
 
 
 def test_a_scope_composes_tightly():

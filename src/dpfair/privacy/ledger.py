@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import math
 import threading
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NoReturn, TypeVar
@@ -19,24 +21,27 @@ from numpy.typing import NDArray
 
 from dpfair import validate
 from dpfair.errors import BudgetError, InputError, ReceiptError
-from dpfair.privacy.accountants import epsilon_of
+from dpfair.privacy.accountants import cost
 from dpfair.privacy.draw import Draw, Question
 from dpfair.privacy.events import (
     RELATIONS,
     DpEvent,
+    OneOfDpEvent,
     drawable,
     event_from_json,
     event_to_json,
     exact_epsilon,
     parts,
-    path_events,
     pure_epsilon,
 )
 from dpfair.privacy.noise import Noise
+from dpfair.privacy.tally import Amount, Tally
 
 __all__ = ["COMPOSITIONS", "Entry", "Ledger", "Receipt"]
 
 COMPOSITIONS = ("tight", "basic")
+# Deeper than any data set is divided; beyond it a scope is a mistake or an attack.
+DEEPEST_SCOPE = 100
 
 T = TypeVar("T", bound=np.generic)
 
@@ -92,6 +97,11 @@ class Ledger:
     noise
         The source of all noise that the receipts draw.
 
+    Attributes
+    ----------
+    row
+        The hash of the row of a ledger file that paid for all that is charged here, if one did.
+
     Examples
     --------
     >>> from dpfair.privacy.events import noisy_table
@@ -128,10 +138,16 @@ class Ledger:
         self.rows_per_unit = int(rows_per_unit)
         self.noise = noise if noise is not None else Noise()
         self._seeded_before = False
+        self.row: str | None = None
         self._entries: list[Entry] = []
-        self._spent: Fraction | float = 0.0
+        self._planned: Counter[tuple[str, frozenset[tuple[DpEvent, int]]]] | None = None
         self._lock = threading.Lock()
-        validate.in_open_interval(0, 1, delta_per_record=self.row_budget[1])
+        k = self.rows_per_unit
+        row_epsilon = self.budget_epsilon / k
+        row_delta = self.delta / k * math.exp(-(k - 1) * float(row_epsilon))
+        validate.in_open_interval(0, 1, delta_per_record=row_delta)
+        self._row_budget = row_epsilon, row_delta
+        self._tally = Tally(row_delta, relation, composition)
 
     def __getstate__(self) -> dict[str, object]:
         return {k: v for k, v in self.__dict__.items() if k != "_lock"}
@@ -148,9 +164,7 @@ class Ledger:
     @property
     def row_budget(self) -> tuple[Fraction, float]:
         """What one record may cost, so that a person with ``rows_per_unit`` of them is covered."""
-        k = self.rows_per_unit
-        row_epsilon = self.budget_epsilon / k
-        return row_epsilon, self.delta / k * math.exp(-(k - 1) * float(row_epsilon))
+        return self._row_budget
 
     @property
     def spent(self) -> float:
@@ -158,7 +172,7 @@ class Ledger:
 
         It never falls, although the accountant may find that a longer list of charges costs less.
         """
-        return float(self._spent * self.rows_per_unit)
+        return float(self._tally.spent * self.rows_per_unit)
 
     @property
     def private(self) -> bool:
@@ -175,20 +189,22 @@ class Ledger:
             "rows_per_unit": self.rows_per_unit,
             "private": self.private,
             "spent": self.spent,
+            "row": self.row,
             "entries": [entry.to_json() for entry in self._entries],
         }
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Ledger:
         """Read a ledger back; what was spent is derived from its entries again."""
-        ledger = cls(
-            Fraction(data["epsilon"]),
+        ledger = Ledger(
+            str(data["epsilon"]),
             float(data["delta"]),
             relation=str(data["relation"]),
             composition=str(data["composition"]),
             rows_per_unit=int(data["rows_per_unit"]),
         )
         ledger._seeded_before = data["private"] is not True
+        ledger.row = None if data["row"] is None else str(data["row"])
         for entry in map(Entry.from_json, data["entries"]):
             ledger.charge(entry.event, scope=entry.scope, purpose=entry.purpose)
             found = ledger._entries[-1]
@@ -202,23 +218,31 @@ class Ledger:
 
     def charge(self, event: DpEvent, *, scope: str, purpose: str) -> Receipt:
         """Record the cost of an event on a scope, before any noise is drawn."""
-        _check_scope(scope)
-        pure = pure_epsilon(event)
-        delta = 0.0 if pure is not None else self.row_budget[1]
-        own = float(pure) if pure is not None else epsilon_of(event, delta, self.relation)
-        entry = Entry(scope, purpose, event, own, delta)
+        check_scope(scope)
+        amount = Amount.of(event)
+        entry = self._entry(event, amount, scope, purpose)
         with self._lock:  # or two threads could both find room for the last charge
-            total = self._total([*self._entries, entry])
-            # Exact amounts are compared exactly; what the accountant says is already rounded up.
-            if total > self.row_budget[0]:
-                raise BudgetError(
-                    f"The charge for '{purpose}' would bring epsilon to "
-                    f"{float(total * self.rows_per_unit):.6g}, over the budget of "
-                    f"{self.epsilon:g}; nothing was charged."
-                )
+            self._tally.add(scope, amount, self._affordable(amount, scope, purpose))
             self._entries.append(entry)
-            self._spent = max(self._spent, total)
+            if self._planned is not None:
+                self._planned[scope, amount.identity] -= 1
         return Receipt(event, self.noise, scope)
+
+    def check(self, event: DpEvent, *, scope: str, purpose: str) -> None:
+        """Raise what :meth:`charge` would raise, and charge nothing."""
+        check_scope(scope)
+        with self._lock:
+            self._affordable(Amount.of(event), scope, purpose)
+
+    def restrict(self, charges: Iterable[tuple[str, DpEvent]]) -> None:
+        """Accept from now on only these (scope, event) charges, each once.
+
+        A run that was paid for as a whole must charge what its plan said, and nothing else.
+        """
+        with self._lock:
+            if self._planned is not None:
+                raise ReceiptError("This ledger already has a paid plan.")
+            self._planned = Counter((scope, Amount.of(event).identity) for scope, event in charges)
 
     def assume(self, what: str, value: NDArray[T]) -> NDArray[T]:
         """Use an exact fact about the records as if it were public; the certificate must list it.
@@ -227,37 +251,39 @@ class Ledger:
         """
         return self.noise.answer(Question("assumed", value, what=what), lambda: value)
 
-    def _total(self, entries: list[Entry]) -> Fraction | float:
-        if not entries:
-            return 0.0
-        if self.composition == "basic":
-            return self._basic_total(entries)
-        return max(self._cost(event) for event in path_events((e.scope, e.event) for e in entries))
+    def _entry(self, event: DpEvent, amount: Amount, scope: str, purpose: str) -> Entry:
+        if amount.pure is not None:
+            return Entry(scope, purpose, event, float(amount.pure), 0.0)
+        row_delta = self.row_budget[1]
+        own = float(cost(event, row_delta, self.relation))
+        return Entry(scope, purpose, event, own, row_delta)
 
-    def _cost(self, event: DpEvent) -> Fraction | float:
-        pure = pure_epsilon(event)
-        if pure is not None:
-            return pure
-        return epsilon_of(event, self.row_budget[1], self.relation)
-
-    def _basic_total(self, entries: list[Entry]) -> Fraction | float:
-        approximate = [e for e in entries if pure_epsilon(e.event) is None]
-        total: Fraction | float = Fraction(0)
-        for entry in entries:
-            pure = pure_epsilon(entry.event)
-            if pure is not None:
-                total += pure
-            else:
-                share = self.row_budget[1] / len(approximate)
-                total += Fraction(epsilon_of(entry.event, share, self.relation))
+    def _affordable(self, amount: Amount, scope: str, purpose: str) -> Fraction:
+        """What a record has paid after this charge; an error if that is too much."""
+        if self._planned is not None and self._planned[scope, amount.identity] < 1:
+            raise ReceiptError(f"The charge for '{purpose}' was not in the paid plan.")
+        total = self._tally.total(scope, amount)
+        # Exact amounts are compared exactly; what the accountant says is already rounded up.
+        if total > self.row_budget[0]:
+            raise BudgetError(
+                f"The charge for '{purpose}' would bring epsilon to "
+                f"{float(total * self.rows_per_unit):.6g}, over the budget of "
+                f"{self.epsilon:g}; nothing was charged."
+            )
         return total
 
 
 class Receipt:
-    """Proof of payment: what was paid can be drawn as often as it was paid, and not copied."""
+    """Proof of payment: what was paid can be drawn as often as it was paid, and not copied.
 
-    def __init__(self, event: DpEvent, noise: Noise, scope: str = "") -> None:
+    ``row`` is the hash of the row that a ledger file wrote for it; None if there is no file.
+    """
+
+    def __init__(
+        self, event: DpEvent, noise: Noise, scope: str = "", row: str | None = None
+    ) -> None:
         parts(event)  # refuses an event that no accountant knows
+        self.row = row
         self._left = drawable(event)
         self._noise, self._scope = noise, scope
         self._lock = threading.Lock()
@@ -279,10 +305,14 @@ class Receipt:
 def _noise_of(event: DpEvent) -> str:
     if isinstance(event, RepeatAndSelectDpEvent):
         return "a search"
+    if isinstance(event, OneOfDpEvent):
+        return "a choice"
     return "Gaussian noise" if pure_epsilon(event) is None else "DiscreteLaplace noise"
 
 
-def _check_scope(scope: str) -> None:
+def check_scope(scope: str) -> None:
     """A path with an empty or padded part would name the same records by another name."""
     if scope and not all(part and part == part.strip() for part in scope.split("/")):
         raise InputError(f"Expected a scope like 'train' or 'train/a', got {scope!r}.")
+    if scope.count("/") >= DEEPEST_SCOPE:
+        raise InputError(f"Expected a scope with at most {DEEPEST_SCOPE} parts.")

@@ -1,0 +1,208 @@
+"""``dpfair ledger``: the privacy budget of a data set, in a file that all its jobs share."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dpfair.cli.options import AsJson
+from dpfair.cli.output import check_writable, print_json, say
+from dpfair.errors import InputError, LedgerTamperedError
+
+if TYPE_CHECKING:
+    from dpfair.privacy.ledger_file import LedgerFile
+
+__all__ = ["ledger"]
+
+ledger = typer.Typer(
+    name="ledger",
+    help="Make, read and check the ledger file of a data set.",
+    rich_markup_mode=None,
+    invoke_without_command=True,
+)
+
+File = Annotated[Path, typer.Argument(metavar="FILE", help="A ledger file made by ledger init.")]
+
+
+@ledger.callback()
+def _help(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@ledger.command()
+def init(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The file to make.")],
+    epsilon: Annotated[str, typer.Option(help="The budget, such as 3 or 0.1 or 1/3.")],
+    delta: Annotated[str, typer.Option(help="The delta of the guarantee, such as 1e-5.")],
+    name: Annotated[str, typer.Option(help="What the data set is called.")] = "",
+    relation: Annotated[str, typer.Option(help="add_remove or replace_one.")] = "add_remove",
+    unit: Annotated[
+        str | None, typer.Option(help="The column that identifies a person, for a budget each.")
+    ] = None,
+    rows_per_unit: Annotated[
+        int, typer.Option(help="How many records of a person are used at most.")
+    ] = 1,
+    as_json: AsJson = False,
+) -> None:
+    """Make a ledger file with a budget; an existing file is never overwritten."""
+    from dpfair.privacy.ledger_file import LedgerFile
+
+    made = LedgerFile.create(
+        file,
+        epsilon,
+        delta,
+        name=name,
+        relation=relation,
+        unit=unit,
+        rows_per_unit=rows_per_unit,
+    )
+    _print_summary(made, as_json=as_json)
+
+
+@ledger.command()
+def show(file: File, as_json: AsJson = False) -> None:
+    """What FILE has spent, and what is left."""
+    _print_summary(_opened(file), as_json=as_json)
+
+
+@ledger.command()
+def history(file: File, as_json: AsJson = False) -> None:
+    """Every charge to FILE, oldest first."""
+    charges = _opened(file).history
+    if as_json:
+        print_json(
+            {
+                "charges": [
+                    {
+                        "time": charge.time,
+                        "scope": charge.scope,
+                        "purpose": charge.purpose,
+                        "key": charge.key,
+                        "epsilon": float(charge.epsilon),
+                        "delta": float(charge.delta),
+                        "spent": float(charge.spent),
+                    }
+                    for charge in charges
+                ]
+            }
+        )
+        return
+    rows = [("time (UTC)", "scope", "purpose", "key", "epsilon", "spent")]
+    for charge in charges:
+        rows.append(
+            (
+                charge.time[:19].replace("T", " "),
+                _printable(charge.scope) or "all",
+                _printable(charge.purpose),
+                _printable(charge.key or "-"),
+                f"{float(charge.epsilon):.4f}",
+                f"{float(charge.spent):.4f}",
+            )
+        )
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        print("  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip())
+
+
+@ledger.command()
+def verify(
+    file: File,
+    head: Annotated[
+        str | None, typer.Option(help="A hash that show printed before: its row must be there.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check every byte of FILE; a failed check exits with code 1."""
+    try:
+        found = _opened(file).verify(head=head)
+    except LedgerTamperedError as error:
+        if as_json:
+            print_json({"verified": False, "reason": str(error)})
+        say(f"dpfair: {error}")
+        raise typer.Exit(1) from error
+    if as_json:
+        print_json(
+            {
+                "verified": True,
+                "rows": found.rows,
+                "charges": found.charges,
+                "spent": found.spent,
+                "head": found.head,
+                "image": found.image,
+            }
+        )
+        return
+    print(f"{file} is in order (rows: {found.rows}, charges: {found.charges}).")
+    if not found.image:
+        print("Another version of SQLite wrote the file, so unused bytes were not compared.")
+    if head is None:
+        print("Rows missing at the end can be noticed only with --head.")
+    print(f"head {found.head}")
+
+
+@ledger.command()
+def export(
+    file: File,
+    out: Annotated[Path | None, typer.Option(help="Write the lines to this file.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Every row of FILE as a line of JSON, with the chain of hashes."""
+    check_writable(out)
+    lines = list(_opened(file).export())
+    if out is not None:
+        try:
+            out.write_text("".join(f"{line}\n" for line in lines))
+        except OSError as error:
+            raise InputError(f"{out} cannot be written: {error.strerror}.") from error
+        if as_json:
+            print_json({"export": str(out), "rows": len(lines)})
+        else:
+            print(f"Export: {out}")
+    elif as_json:
+        print_json({"rows": [json.loads(line) for line in lines]})
+    else:
+        for line in lines:
+            print(line)
+
+
+def _opened(file: Path) -> LedgerFile:
+    from dpfair.privacy.ledger_file import LedgerFile
+
+    return LedgerFile(file)
+
+
+def _print_summary(file: LedgerFile, *, as_json: bool) -> None:
+    charges, spent = len(file.entries), file.spent
+    if as_json:
+        summary: dict[str, Any] = {
+            "file": str(file.path),
+            "name": file.name,
+            "epsilon": file.epsilon,
+            "delta": file.delta,
+            "relation": file.relation,
+            "unit": file.unit,
+            "rows_per_unit": file.rows_per_unit,
+            "spent": spent,
+            "left": file.epsilon - spent,
+            "charges": charges,
+            "head": file.head,
+        }
+        print_json(summary)
+        return
+    whom = "every record"
+    if file.unit is not None:
+        whom = f"every person (column {_printable(file.unit)}, {file.rows_per_unit} records)"
+    print(f"{_printable(file.name) or 'Ledger'}: {file.path}")
+    print(f"  budget   epsilon {file.epsilon:g} at delta {file.delta:g}, {file.relation}, {whom}")
+    print(f"  spent    epsilon {spent:.4f} by {charges} charges")
+    print(f"  left     epsilon {max(file.epsilon - spent, 0):.4f}")
+    print(f"  head     {file.head}")
+
+
+def _printable(text: str) -> str:
+    """A text from the file, without characters that could steer a terminal."""
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)

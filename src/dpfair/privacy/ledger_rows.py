@@ -1,0 +1,171 @@
+"""The rows of a ledger file: what they say, and the chain of hashes that binds them.
+
+Every row is one line of canonical JSON (sorted keys, no blanks, ASCII) and the SHA-256 of the
+hash before it followed by that line. Whoever knows a later hash can tell whether any earlier
+row was changed, left out or moved; no key is needed. Amounts are exact rational numbers, as text.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from dpfair.errors import LedgerTamperedError
+from dpfair.privacy.events import DpEvent, event_from_json, event_to_json
+
+__all__ = ["BEFORE_ALL", "Charge", "Kept", "Opening", "Row", "chained", "read_row", "timestamp"]
+
+FORMAT = 1
+# What the first row is chained to.
+BEFORE_ALL = "0" * 64
+
+_RATIONAL = re.compile(r"\d{1,2000}(/\d{1,2000})?", re.ASCII)
+
+
+class Row(NamedTuple):
+    """One row as it is stored."""
+
+    seq: int
+    body: str
+    hash: str
+
+
+@dataclass(frozen=True)
+class Opening:
+    """The first row: whose budget this is, and how much."""
+
+    time: str
+    name: str
+    epsilon: Fraction
+    delta: Fraction
+    relation: str
+    unit: str | None
+    rows_per_unit: int
+
+
+@dataclass(frozen=True)
+class Charge:
+    """A payment: for one record, its own epsilon and delta; for a person, what is spent so far."""
+
+    time: str
+    scope: str
+    purpose: str
+    key: str | None
+    event: DpEvent
+    epsilon: Fraction
+    delta: Fraction
+    spent: Fraction
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The released result of a charged job, by its digest."""
+
+    time: str
+    key: str
+    sha256: str
+    size: int
+
+
+KINDS: dict[str, type[Opening | Charge | Kept]] = {
+    "open": Opening,
+    "charge": Charge,
+    "result": Kept,
+}
+
+
+def timestamp() -> str:
+    """Now, in UTC."""
+    return datetime.now(UTC).isoformat(timespec="microseconds")
+
+
+def chained(previous: Row | None, content: Opening | Charge | Kept) -> Row:
+    """The row that follows another."""
+    [kind] = [name for name, of in KINDS.items() if isinstance(content, of)]
+    data: dict[str, Any] = {"kind": kind}
+    if kind == "open":
+        data["format"] = FORMAT
+    for field in fields(content):
+        value = getattr(content, field.name)
+        if isinstance(value, Fraction):
+            value = str(value)
+        elif isinstance(value, DpEvent):
+            value = event_to_json(value)
+        data[field.name] = value
+    body = _canonical(data)
+    if previous is None:
+        return Row(0, body, _link(BEFORE_ALL, body))
+    return Row(previous.seq + 1, body, _link(previous.hash, body))
+
+
+def read_row(previous: Row | None, row: Row) -> Opening | Charge | Kept:
+    """What a row says, if it follows the other and nobody changed it."""
+    expected = (0, BEFORE_ALL) if previous is None else (previous.seq + 1, previous.hash)
+    if row.seq != expected[0] or row.hash != _link(expected[1], row.body):
+        raise LedgerTamperedError(
+            f"Row {row.seq} of the ledger does not follow from the row before it: it was changed."
+        )
+    try:
+        return _content(row)
+    except (LookupError, TypeError, ValueError, ArithmeticError, RecursionError) as error:
+        raise LedgerTamperedError(f"Row {row.seq} of the ledger cannot be read.") from error
+
+
+def _content(row: Row) -> Opening | Charge | Kept:
+    data = json.loads(row.body)
+    if not isinstance(data, dict) or row.body != _canonical(data):
+        raise ValueError
+    kind = KINDS[data.pop("kind")]
+    if (kind is Opening) != (row.seq == 0) or (kind is Opening and data.pop("format") != FORMAT):
+        raise ValueError
+    read: dict[str, Callable[[Any], Any]] = {
+        "str": _text,
+        "str | None": lambda value: None if value is None else _text(value),
+        "int": _whole,
+        "Fraction": _rational,
+        "DpEvent": lambda value: _event(_canonical(value)),
+    }
+    if data.keys() != {field.name for field in fields(kind)}:
+        raise ValueError
+    return kind(**{field.name: read[str(field.type)](data[field.name]) for field in fields(kind)})
+
+
+def _canonical(data: Any) -> str:
+    return json.dumps(
+        data, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
+    )
+
+
+def _link(previous: str, body: str) -> str:
+    return hashlib.sha256((previous + body).encode()).hexdigest()
+
+
+@lru_cache(maxsize=1024)
+def _event(text: str) -> DpEvent:
+    return event_from_json(json.loads(text))
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _whole(value: object) -> int:
+    if type(value) is not int:
+        raise TypeError
+    return value
+
+
+def _rational(value: object) -> Fraction:
+    # Exponents are refused: "1e999999999" is short, the number is not.
+    if not _RATIONAL.fullmatch(_text(value)):
+        raise ValueError
+    return Fraction(str(value))

@@ -1,0 +1,169 @@
+"""Whether a ledger file says what dpfair wrote, byte by byte."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import sqlite3
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+from dpfair.errors import LedgerTamperedError
+from dpfair.privacy import ledger_store
+from dpfair.privacy.accountants import cost
+from dpfair.privacy.ledger import Ledger, check_scope
+from dpfair.privacy.ledger_connection import LedgerConnection
+from dpfair.privacy.ledger_rows import Charge, Kept, Opening, Row, read_row
+from dpfair.privacy.tally import Amount, Tally
+
+__all__ = ["Verified", "verify"]
+
+# Another machine's transforms differ in the last digits of what its accountant says.
+TOLERANCE = 1e-6
+
+# In the header of an SQLite file: the counter of changes, its copy, and the version that wrote.
+_COUNTER, _COPY, _VERSION = slice(24, 28), slice(92, 96), slice(96, 100)
+_LOG_MODE = slice(18, 20)
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What was found to be in order.
+
+    ``image`` is False if another version of SQLite wrote the file and lays its pages out
+    differently: then unused bytes between the rows were not compared.
+    """
+
+    rows: int
+    charges: int
+    spent: float
+    head: str
+    image: bool
+
+
+def verify(path: Path, head: str | None = None) -> Verified:
+    """Check pages, schema, chain, amounts, results, and the bytes between them."""
+    file = LedgerConnection(path)
+    try:
+        with file.transaction() as connection:
+            if connection.execute("PRAGMA integrity_check").fetchone() != ("ok",):
+                raise LedgerTamperedError(f"{path} is damaged.")
+            rows = list(ledger_store.rows_from(connection, 0))
+            contents = ledger_store.all_contents(connection)
+            found = _replay(rows, contents)
+            image = _same_image(connection, path, rows, contents)
+    finally:
+        file.close()
+    if head is not None and head not in {row.hash for row in rows}:
+        raise LedgerTamperedError(
+            f"{path} has no row with this hash: rows are missing, or it is another ledger."
+        )
+    return Verified(len(rows), found.charges, found.spent, rows[-1].hash, image)
+
+
+class _Replay:
+    """Every row once more, each with its own checks."""
+
+    def __init__(self, opening: Opening) -> None:
+        self._k = opening.rows_per_unit
+        self._ledger = Ledger(
+            opening.epsilon,
+            float(opening.delta),
+            relation=opening.relation,
+            rows_per_unit=opening.rows_per_unit,
+        )
+        self._tally = Tally(self._ledger.row_budget[1], opening.relation)
+        self._exact = True
+        self._keys: set[str] = set()
+        self.kept: dict[str, int] = {}
+        self.charges = 0
+
+    @property
+    def spent(self) -> float:
+        return float(self._tally.spent * self._k)
+
+    def charge(self, content: Charge) -> None:
+        """Its amounts follow from its event and the charges before it, within the budget."""
+        check_scope(content.scope)
+        row_epsilon, row_delta = self._ledger.row_budget
+        amount = Amount.of(content.event)
+        pure, stated = amount.pure is not None, content.spent / self._k
+        self._exact &= pure
+        own = cost(content.event, row_delta, self._ledger.relation)
+        total = self._tally.total(content.scope, amount)
+        if (
+            not _same(content.epsilon, own, exact=pure)
+            or not _same(content.delta, Fraction(0 if pure else row_delta), exact=pure)
+            or not _same(stated, total, exact=self._exact)
+            or stated > row_epsilon
+        ):
+            raise ValueError("states amounts that do not follow from its event")
+        if content.key in self._keys:
+            raise ValueError("charges a job for the second time")
+        if content.key is not None:
+            self._keys.add(content.key)
+        self._tally.add(content.scope, amount, stated)
+        self.charges += 1
+
+    def keep(self, content: Kept, seq: int, kept: bytes) -> None:
+        """It is the first result of a charged job, and as the row says."""
+        if content.key not in self._keys or content.key in self.kept:
+            raise ValueError("keeps a result for no job")
+        if (len(kept), hashlib.sha256(kept).hexdigest()) != (content.size, content.sha256):
+            raise ValueError("has another result than it says")
+        self.kept[content.key] = seq
+
+
+def _replay(rows: list[Row], contents: dict[int, bytes]) -> _Replay:
+    previous: Row | None = None
+    replay: _Replay | None = None
+    for row in rows:
+        content = read_row(previous, row)
+        try:
+            if isinstance(content, Opening):
+                replay = _Replay(content)
+            elif isinstance(content, Charge):
+                assert replay is not None
+                replay.charge(content)
+            else:
+                assert replay is not None
+                replay.keep(content, row.seq, contents[row.seq])
+        except (ValueError, KeyError) as error:
+            what = error.args[0] if type(error) is ValueError else "is not one that dpfair writes"
+            raise LedgerTamperedError(f"Row {row.seq} of the ledger {what}.") from error
+        previous = row
+    if replay is None or contents.keys() != set(replay.kept.values()):
+        raise LedgerTamperedError("The ledger has results without a row, or no rows.")
+    return replay
+
+
+def _same(stated: Fraction, found: Fraction, *, exact: bool) -> bool:
+    return stated == found or (
+        not exact and math.isclose(float(stated), float(found), rel_tol=TOLERANCE)
+    )
+
+
+def _same_image(
+    connection: sqlite3.Connection, path: Path, rows: list[Row], contents: dict[int, bytes]
+) -> bool:
+    """Compare all bytes with those that the same rows make in a new file.
+
+    The pages of a file that only grows are a function of its rows, so whatever differs was written
+    by somebody else. False if another version of SQLite may be the reason.
+    """
+    seen = bytearray(ledger_store.seen_image(connection))
+    expected = bytearray(ledger_store.expected_image(rows, contents))
+    if seen[_COUNTER] != seen[_COPY]:
+        raise LedgerTamperedError(f"The header of {path} was changed.")
+    major, minor, patch = sqlite3.sqlite_version_info
+    own_version = (major * 1000 + minor) * 1000 + patch
+    other_version = int.from_bytes(seen[_VERSION], "big") != own_version
+    expected[_LOG_MODE] = b"\x02\x02"  # in memory there is no log
+    for ignored in (_COUNTER, _COPY, _VERSION):
+        seen[ignored] = expected[ignored] = bytes(4)
+    if seen == expected and path.stat().st_size <= len(seen):
+        return True
+    if other_version:
+        return False
+    raise LedgerTamperedError(f"{path} has bytes that no row explains.")

@@ -1,0 +1,129 @@
+"""How a fit is paid from a ledger file: checked before records are read, charged before noise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dpfair.errors import InputError
+from dpfair.privacy.events import DpEvent, OneOfDpEvent, path_events
+from dpfair.privacy.ledger import Ledger
+
+if TYPE_CHECKING:
+    from dpfair.privacy.ledger_file import LedgerFile
+
+__all__ = ["ChargeTo", "Payment", "whole_event"]
+
+Charges = list[tuple[str, str, DpEvent]]
+
+
+@dataclass(frozen=True)
+class ChargeTo:
+    """Who pays for a fit.
+
+    Parameters
+    ----------
+    path
+        The ledger file of the data set.
+    scope
+        The part of the data set that the fit is about, by a public criterion, such as
+        ``"2025/north"``; empty for all of it. Parts that do not contain one another must have no
+        person in common.
+    key
+        A name for the job. A job that is tried again under its key is not charged again, and
+        draws no noise again.
+
+    Examples
+    --------
+    >>> ChargeTo("adult.ledger", key="nightly")
+    ChargeTo(path='adult.ledger', scope='', key='nightly')
+    """
+
+    path: str | Path
+    scope: str = ""
+    key: str | None = None
+
+
+class Payment:
+    """The whole cost of one fit, on its way to a ledger file (or to nobody).
+
+    Making one checks that the file has room, that it is about the same neighbours, and that the
+    fit is private at all; nothing is charged yet. :meth:`pay` charges everything at once, and from
+    then on the fit's own ledger accepts what was paid for and nothing else.
+    """
+
+    def __init__(
+        self,
+        to: ChargeTo | str | Path | None,
+        own: Ledger,
+        plan: Callable[[], Charges],
+        *,
+        purpose: str,
+        unit: str | None = None,
+        leak: str = "",
+    ) -> None:
+        self._own, self._purpose = own, purpose
+        self._file: LedgerFile | None = None
+        if to is None:
+            return
+        self._to = to if isinstance(to, ChargeTo) else ChargeTo(to)
+        if not own.private:
+            leak = "a fit with a seed is not private"
+        if leak:
+            raise InputError(f"A ledger file pays for private work only: {leak}.")
+        from dpfair.privacy.ledger_file import LedgerFile
+
+        self._file = LedgerFile(self._to.path)
+        _same_neighbours(self._file, own, unit)
+        self._charges = [(scope, event) for scope, _, event in plan()]
+        self._event = whole_event(self._charges)
+        self._file.check(self._event, scope=self._to.scope, purpose=purpose)
+
+    def pay(self) -> None:
+        """Charge the file, once, before any noise is drawn; it is never refunded."""
+        if self._file is None:
+            return
+        receipt = self._file.charge(
+            self._event, scope=self._to.scope, purpose=self._purpose, key=self._to.key
+        )
+        self._own.restrict(self._charges)
+        self._own.row = receipt.row
+
+
+def whole_event(charges: list[tuple[str, DpEvent]]) -> DpEvent:
+    """All that a fit costs one record: one of its scopes' costs, chosen by a coin.
+
+    Scopes of different fits overlap, since every fit tosses its own coins. As alternatives of one
+    event, what a record pays in two fits is composed whichever scopes it was in.
+
+    >>> from dpfair.privacy.events import noisy_table
+    >>> one, two = noisy_table(1, "add_remove"), noisy_table(2, "add_remove")
+    >>> event = whole_event([("a", one), ("b", two)])
+    >>> [alternative.noise_parameter for alternative in event.events]
+    [1.0, 2.0]
+    """
+    alternatives: list[DpEvent] = []
+    for event in path_events(charges):
+        if event not in alternatives:
+            alternatives.append(event)
+    return alternatives[0] if len(alternatives) == 1 else OneOfDpEvent(tuple(alternatives))
+
+
+def _same_neighbours(file: LedgerFile, own: Ledger, unit: str | None) -> None:
+    """A budget per person does not pay for a guarantee per record, nor the other way round."""
+    if file.relation != own.relation:
+        raise InputError(
+            f"The ledger {file.path.name} is about {file.relation} neighbours, the fit about "
+            f"{own.relation} ones."
+        )
+    if (file.unit, file.rows_per_unit) != (unit, own.rows_per_unit):
+        raise InputError(
+            f"The ledger {file.path.name} protects {_whom(file.unit, file.rows_per_unit)}, the fit "
+            f"{_whom(unit, own.rows_per_unit)}."
+        )
+
+
+def _whom(unit: str | None, rows: int) -> str:
+    return "every record" if unit is None else f"every person in {unit!r} with {rows} records"

@@ -1,0 +1,139 @@
+"""What all charges cost together, one charge at a time.
+
+Scopes form a tree, and a record that lies in a scope pays for that scope and for all that contain
+it. A new charge changes what is paid in its own scope and in those below, and nowhere else; equal
+mechanisms are counted and not listed. So a charge costs the accountant one question for every
+scope below it, however many charges there were before.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from dpfair.privacy.accountants import cost
+from dpfair.privacy.events import DpEvent, exact_sum, from_parts, parts
+
+__all__ = ["Amount", "Tally"]
+
+
+@dataclass
+class Amount:
+    """Paid leaves, and their exact sum if there is one."""
+
+    leaves: Counter[DpEvent]
+    pure: Fraction | None
+
+    @classmethod
+    def of(cls, event: DpEvent) -> Amount:
+        """What an event costs."""
+        leaves = parts(event)
+        return cls(leaves, exact_sum(leaves))
+
+    @property
+    def identity(self) -> frozenset[tuple[DpEvent, int]]:
+        """Equal for events that cost the same leaves, however they were composed."""
+        return frozenset(self.leaves.items())
+
+    def add(self, other: Amount) -> None:
+        """Pay for the other, too."""
+        self.leaves.update(other.leaves)
+        self.pure = None if self.pure is None or other.pure is None else self.pure + other.pure
+
+
+class Tally:
+    """The charges of one budget, and what a record has paid on the dearest path of scopes.
+
+    Parameters
+    ----------
+    delta
+        Of one record.
+    relation
+        What a neighbouring data set is.
+    composition
+        ``"tight"`` or ``"basic"``, as in :class:`dpfair.privacy.ledger.Ledger`.
+
+    Examples
+    --------
+    >>> from dpfair.privacy.events import noisy_table
+    >>> tally = Tally(1e-5, "add_remove")
+    >>> amount = Amount.of(noisy_table(1, "add_remove"))
+    >>> for scope in ("train", "train/a", "release"):
+    ...     tally.add(scope, amount, tally.total(scope, amount))
+    >>> tally.spent
+    Fraction(2, 1)
+    """
+
+    def __init__(self, delta: float, relation: str, composition: str = "tight") -> None:
+        self._delta, self._relation = delta, relation
+        self._adds_up = composition == "basic"
+        self._everybody = _Scope()
+        # For basic composition: the exact sum, and how often each other event was charged.
+        self._sum = Fraction(0)
+        self._approximate: Counter[frozenset[tuple[DpEvent, int]]] = Counter()
+        self.spent = Fraction(0)
+
+    def total(self, scope: str, amount: Amount) -> Fraction:
+        """The epsilon of one record if the amount were charged, too.
+
+        Where nothing changes, a record has paid ``spent`` at most. It never falls, although the
+        accountant may find that a longer list of charges costs less.
+        """
+        now = self._sum_with(amount) if self._adds_up else self._dearest_with(scope, amount)
+        return max(self.spent, now)
+
+    def add(self, scope: str, amount: Amount, total: Fraction) -> None:
+        """Charge the amount, after which everything costs the total."""
+        if self._adds_up:
+            if amount.pure is None:
+                self._approximate[amount.identity] += 1
+            else:
+                self._sum += amount.pure
+        else:
+            own = self._everybody
+            for name in _names(scope):
+                own = own.children.setdefault(name, _Scope())
+            own.paid.add(amount)
+        self.spent = max(self.spent, total)
+
+    def _dearest_with(self, scope: str, amount: Amount) -> Fraction:
+        path, own = [amount], self._everybody
+        for name in _names(scope):
+            path.append(own.paid)
+            own = own.children.get(name, _Scope())
+        return max(self._costs(path, own))
+
+    def _costs(self, above: list[Amount], scope: _Scope) -> Iterator[Fraction]:
+        """What is paid in a scope, and in all below."""
+        path = [*above, scope.paid]
+        amounts = [amount.pure for amount in path if amount.pure is not None]
+        if len(amounts) == len(path):
+            yield sum(amounts, Fraction(0))
+        else:
+            leaves = sum((amount.leaves for amount in path), Counter[DpEvent]())
+            yield cost(from_parts(leaves), self._delta, self._relation)
+        for child in scope.children.values():
+            yield from self._costs(path, child)
+
+    def _sum_with(self, amount: Amount) -> Fraction:
+        total, approximate = self._sum, self._approximate
+        if amount.pure is not None:
+            total += amount.pure
+        else:
+            approximate = approximate + Counter([amount.identity])
+        share = self._delta / max(approximate.total(), 1)
+        for leaves, count in approximate.items():
+            total += count * cost(from_parts(dict(leaves)), share, self._relation)
+        return total
+
+
+@dataclass
+class _Scope:
+    paid: Amount = field(default_factory=lambda: Amount(Counter(), Fraction(0)))
+    children: dict[str, _Scope] = field(default_factory=dict)
+
+
+def _names(scope: str) -> list[str]:
+    return scope.split("/") if scope else []

@@ -1,0 +1,201 @@
+"""``dpfair ledger`` as a user types it: results, messages and exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+
+import pytest
+
+from dpfair.cli import _run
+from dpfair.privacy.events import noisy_table
+from dpfair.privacy.ledger_file import LedgerFile
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "loans.ledger"
+
+
+@pytest.fixture
+def ledger(path):
+    ledger = LedgerFile.create(path, 3, 1e-5, name="loans")
+    event = noisy_table("1/2", "add_remove")
+    ledger.charge(event, scope="2025/north", purpose="count \x1b[31mloans", key="monday")
+    ledger.charge(event, scope="", purpose="fit")
+    ledger.close()
+    return ledger
+
+
+def run(capsys, *arguments):
+    capsys.readouterr()
+    code = _run(["ledger", *map(str, arguments)])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def run_json(capsys, *arguments, code=0):
+    found, out, _ = run(capsys, *arguments, "--json")
+    assert found == code
+    return json.loads(out)
+
+
+def refused(capsys, *arguments, code=2):
+    found, out, said = run(capsys, *arguments)
+    assert (found, out) == (code, "")
+    assert said.startswith("dpfair: ")
+    assert said.count("\n") == 1
+    return said
+
+
+def init(path, *options):
+    return ["init", path, "--epsilon", "3", "--delta", "1e-5", *options]
+
+
+def test_without_a_command_there_is_help(capsys):
+    code, out, _ = run(capsys)
+    assert code == 0
+    for command in ("init", "show", "history", "verify", "export"):
+        assert command in out
+
+
+def test_init_makes_a_budget_and_says_so(capsys, path):
+    code, out, _ = run(capsys, *init(path, "--name", "loans"))
+    assert code == 0
+    assert "epsilon 3 at delta 1e-05" in out
+    made = LedgerFile(path)
+    assert (made.name, made.epsilon, made.delta, made.unit) == ("loans", 3, 1e-5, None)
+    assert made.head in out
+
+
+def test_init_takes_exact_numbers_and_units(capsys, path):
+    options = ["--relation", "replace_one", "--unit", "person", "--rows-per-unit", "2"]
+    result = run_json(capsys, "init", path, "--epsilon", "1/3", "--delta", "1/7", *options)
+    assert (result["unit"], result["rows_per_unit"]) == ("person", 2)
+    assert result["relation"] == "replace_one"
+    assert LedgerFile(path).budget_epsilon * 3 == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--epsilon", "3"], "Missing option '--delta'"),
+        (["--epsilon", "-1", "--delta", "1e-5"], "Expected epsilon > 0 and finite, got -1"),
+        (["--epsilon", "1e999999999", "--delta", "1e-5"], "Expected epsilon > 0"),
+        (["--epsilon", "3", "--delta", "2"], "Expected 0 < delta < 1, got 2"),
+        (["--epsilon", "3", "--delta", "1e-5", "--relation", "swap"], "Expected relation"),
+        (["--epsilon", "3", "--delta", "1e-5", "--rows-per-unit", "2"], "needs unit"),
+        (["--epsilon", "3", "--delta", "1e-5", "--rows-per-unit", "x"], "'--rows-per-unit'"),
+    ],
+)
+def test_init_refuses_a_bad_budget(capsys, path, options, said):
+    assert said in refused(capsys, "init", path, *options)
+    assert not path.exists()
+
+
+def test_init_refuses_a_place_that_is_taken_or_missing(capsys, ledger, path, tmp_path):
+    assert "exists already" in refused(capsys, *init(path))
+    assert "No such file" in refused(capsys, *init(tmp_path / "no" / "x"))
+    assert LedgerFile(path).spent == 1
+
+
+def test_show_tells_what_is_left(capsys, ledger, path):
+    result = run_json(capsys, "show", path)
+    assert result == {
+        "file": str(path),
+        "name": "loans",
+        "epsilon": 3.0,
+        "delta": 1e-5,
+        "relation": "add_remove",
+        "unit": None,
+        "rows_per_unit": 1,
+        "spent": 1.0,
+        "left": 2.0,
+        "charges": 2,
+        "head": ledger.head,
+    }
+    code, out, _ = run(capsys, "show", path)
+    assert code == 0
+    for part in ("loans", "spent    epsilon 1.0000 by 2 charges", "left     epsilon 2.0000"):
+        assert part in out
+
+
+def test_history_lists_the_charges_and_cannot_steer_the_terminal(capsys, ledger, path):
+    code, out, _ = run(capsys, "history", path)
+    assert code == 0
+    assert "\x1b" not in out
+    header, first, second = out.splitlines()
+    assert header.split() == ["time", "(UTC)", "scope", "purpose", "key", "epsilon", "spent"]
+    assert "2025/north" in first
+    assert "monday" in first
+    assert second.split()[2:] == ["all", "fit", "-", "0.5000", "1.0000"]
+    charges = run_json(capsys, "history", path)["charges"]
+    assert [c["key"] for c in charges] == ["monday", None]
+    assert [c["spent"] for c in charges] == [0.5, 1.0]
+
+
+def test_verify_finds_a_ledger_in_order(capsys, ledger, path):
+    code, out, _ = run(capsys, "verify", path)
+    assert code == 0
+    assert "is in order (rows: 3, charges: 2)" in out
+    assert "only with --head" in out
+    result = run_json(capsys, "verify", path, "--head", ledger.head)
+    assert result["verified"] is True
+    assert (result["rows"], result["charges"], result["image"]) == (3, 2, True)
+
+
+def test_a_failed_verification_exits_with_one(capsys, ledger, path):
+    assert "rows are missing" in refused(capsys, "verify", path, "--head", "0" * 64, code=1)
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("DROP TRIGGER entry_update")
+    connection.close()
+    assert "triggers" in refused(capsys, "verify", path, code=1)
+    result = run_json(capsys, "verify", path, code=1)
+    assert result["verified"] is False
+    assert "triggers" in result["reason"]
+    assert "triggers" in refused(capsys, "show", path)
+
+
+def test_what_cannot_be_verified_is_bad_input(capsys, ledger, path, tmp_path):
+    assert "64 hexadecimal digits" in refused(capsys, "verify", path, "--head", "abc")
+    assert "no ledger file" in refused(capsys, "verify", tmp_path / "nothing")
+
+
+def test_another_layout_is_said(capsys, ledger, path):
+    whole = bytearray(path.read_bytes())
+    whole[96:100] = (3_050_000).to_bytes(4, "big")
+    whole[whole.index(bytes(64), 4096)] ^= 1
+    path.write_bytes(whole)
+    code, out, _ = run(capsys, "verify", path)
+    assert code == 0
+    assert "Another version of SQLite" in out
+
+
+def test_export_writes_the_chain(capsys, ledger, path, tmp_path):
+    code, out, _ = run(capsys, "export", path)
+    assert code == 0
+    lines = [json.loads(line) for line in out.splitlines()]
+    assert lines[-1]["hash"] == ledger.head
+    assert run_json(capsys, "export", path)["rows"] == lines
+    target = tmp_path / "export.jsonl"
+    assert run_json(capsys, "export", path, "--out", target) == {"export": str(target), "rows": 3}
+    assert target.read_text() == out
+    assert "cannot be written" in refused(capsys, "export", path, "--out", tmp_path)
+
+
+@pytest.mark.parametrize("command", ["show", "history", "verify", "export"])
+def test_every_command_refuses_what_is_no_ledger(capsys, ledger, path, tmp_path, command):
+    assert "dpfair ledger init" in refused(capsys, command, tmp_path / "nothing")
+    assert "is no file" in refused(capsys, command, tmp_path)
+    assert "Missing argument 'FILE'" in refused(capsys, command)
+    path.chmod(0o644)
+    assert "chmod 600" in refused(capsys, command, path)
+    path.chmod(0o600)
+    os.link(path, tmp_path / "second")
+    assert "second name" in refused(capsys, command, path)
+    csv = tmp_path / "loans.csv"
+    csv.write_text("a,b\n1,2\n")
+    csv.chmod(0o600)
+    code = 1 if command == "verify" else 2
+    assert "no ledger file" in refused(capsys, command, csv, code=code)

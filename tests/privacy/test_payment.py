@@ -1,0 +1,211 @@
+"""Fits that a ledger file pays for: refused before reading, charged before noise, once per key."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+
+from dpfair import (
+    BudgetError,
+    ChargeTo,
+    FairPostProcessor,
+    InputError,
+    LedgerFile,
+    PrivateBoosting,
+    PrivateFairClassifier,
+    PrivateLogisticRegression,
+    PrivateSearchCV,
+)
+from dpfair.errors import PaidBeforeError, ReceiptError, SchemaError
+from dpfair.evaluation import evaluate_privately
+from dpfair.methods.dp_fermi import DPFermi
+from dpfair.privacy.draw import Draw
+from dpfair.privacy.events import OneOfDpEvent, gaussian_steps, noisy_table, parts
+from dpfair.privacy.payment import whole_event
+
+
+@pytest.fixture
+def path(tmp_path):
+    LedgerFile.create(tmp_path / "loans.ledger", 3, 1e-5, name="loans")
+    return tmp_path / "loans.ledger"
+
+
+def accepts_rich(table):
+    return (np.asarray(table["income"]) > 40).astype(int)
+
+
+def methods(schema, ledger):
+    return {
+        "logistic": PrivateLogisticRegression(1, schema=schema, steps=5, ledger=ledger),
+        "boosting": PrivateBoosting(1, schema=schema, steps=5, trees=3, depth=2, ledger=ledger),
+        "certified": PrivateFairClassifier(1, schema=schema, ledger=ledger),
+        "reuse": PrivateFairClassifier(1, schema=schema, mode="reuse", ledger=ledger),
+        "post": FairPostProcessor(
+            accepts_rich, 1, sensitive="sex", groups=["f", "m"], ledger=ledger
+        ),
+        "fermi": DPFermi(1, schema=schema, epochs=1, ledger=ledger),
+        "search": PrivateSearchCV(
+            PrivateLogisticRegression(), {"steps": [3]}, schema=schema, mean_runs=2, ledger=ledger
+        ),
+    }
+
+
+NAMES = list(methods(None, None))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_method_is_charged_to_the_file_as_a_whole_and_once(name, path, loans, loan_schema):
+    model = methods(loan_schema, path)[name].fit(*loans)
+    [entry] = LedgerFile(path).entries
+    own = [(e.scope, e.event) for e in model.ledger_.entries]
+    assert parts(entry.event) == parts(whole_event(own))
+    assert 0 < LedgerFile(path).spent <= 1.0000001
+    assert model.ledger_.row == LedgerFile(path).head
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_method_is_refused_before_a_record_is_read(name, tmp_path, loan_schema):
+    LedgerFile.create(tmp_path / "small.ledger", 0.9, 1e-5)
+    model = methods(loan_schema, tmp_path / "small.ledger")[name]
+    table = Untouchable(["age", "income", "job", "sex"])
+    with pytest.raises(BudgetError, match=r"over the budget of 0\.9"):
+        model.fit(table, table)
+    assert not LedgerFile(tmp_path / "small.ledger").entries
+
+
+class Untouchable:
+    """A table that has column names and no more."""
+
+    def __init__(self, columns):
+        self.columns = columns
+
+    def __getattr__(self, name):
+        raise AssertionError(f"{name} of a private table was read")
+
+
+def test_a_budget_is_spent_exactly_and_then_refuses(path, loans, loan_schema):
+    model = PrivateFairClassifier(3, schema=loan_schema, mode="reuse", ledger=path)
+    model.fit(*loans)
+    assert LedgerFile(path).spent <= 3
+    with pytest.raises(BudgetError):
+        PrivateLogisticRegression(0.1, schema=loan_schema, ledger=path).fit(*loans)
+
+
+def test_two_fits_cost_less_than_their_sum_and_more_than_one(path, loans, loan_schema):
+    for _ in range(2):
+        PrivateLogisticRegression(1, schema=loan_schema, steps=5, ledger=path).fit(*loans)
+    assert 1.2 < LedgerFile(path).spent < 1.9
+
+
+def test_disjoint_parts_of_the_data_set_compose_in_parallel(path, loans, loan_schema):
+    for scope in ("north", "south"):
+        ledger = ChargeTo(path, scope=scope)
+        PrivateLogisticRegression(2, schema=loan_schema, steps=5, ledger=ledger).fit(*loans)
+    assert LedgerFile(path).spent < 2.0001
+    with pytest.raises(BudgetError):
+        PrivateLogisticRegression(2.9, schema=loan_schema, steps=5, ledger=path).fit(*loans)
+
+
+def test_coins_of_different_fits_do_not_make_their_scopes_disjoint():
+    train, count = gaussian_steps(2.0, 1.0, 10), noisy_table(1, "add_remove")
+    event = whole_event([("train", train), ("release", count)])
+    assert isinstance(event, OneOfDpEvent)
+    assert event == whole_event([("train", train), ("release", count)])
+
+
+def test_a_job_tried_again_under_its_key_neither_pays_nor_draws(path, loans, loan_schema):
+    model = PrivateLogisticRegression(
+        1, schema=loan_schema, steps=5, ledger=ChargeTo(path, key="nightly")
+    ).fit(*loans)
+    spent = LedgerFile(path).spent
+    drawn = []
+    real = Draw.gaussian
+    Draw.gaussian = lambda self, *a, **k: drawn.append(1) or real(self, *a, **k)
+    try:
+        with pytest.raises(PaidBeforeError, match="nightly"):
+            clone(model).fit(*loans)
+    finally:
+        Draw.gaussian = real
+    assert not drawn
+    assert LedgerFile(path).spent == spent
+
+
+def test_a_schema_error_charges_nothing(path, loans, loan_schema):
+    X, y = loans
+    model = PrivateFairClassifier(1, schema=loan_schema, ledger=path)
+    with pytest.raises(SchemaError):
+        model.fit(X.drop("income"), y)
+    with pytest.raises(InputError):
+        model.fit(X, y[:-1])
+    assert not LedgerFile(path).entries
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        lambda s, p: PrivateLogisticRegression(1, schema=s, random_state=1, ledger=p),
+        lambda s, p: PrivateLogisticRegression(1, ledger=p),
+        lambda s, p: PrivateFairClassifier(1, sensitive="sex", ledger=p),
+        lambda s, p: DPFermi(1, schema=s, variant="reference", ledger=p),
+        lambda s, p: FairPostProcessor(accepts_rich, sensitive="sex", ledger=p),
+        lambda s, p: FairPostProcessor(accepts_rich, 1, sensitive="sex", ledger=p),
+        lambda s, p: FairPostProcessor(LogisticRegression(), 1, sensitive="sex", ledger=p),
+        lambda s, p: PrivateSearchCV(PrivateLogisticRegression(), {"steps": [3]}, ledger=p),
+    ],
+)
+def test_a_ledger_pays_for_private_work_only(model, path, loans, loan_schema):
+    with pytest.raises(InputError, match="private work only"):
+        model(loan_schema, path).fit(*loans)
+    assert not LedgerFile(path).entries
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"relation": "replace_one"}, "about add_remove neighbours"),
+        ({"unit": "job", "rows_per_unit": 3}, "protects every record"),
+    ],
+)
+def test_a_ledger_about_other_neighbours_does_not_pay(settings, words, path, loans, loan_schema):
+    with pytest.raises(InputError, match=words):
+        PrivateFairClassifier(1, schema=loan_schema, ledger=path, **settings).fit(*loans)
+
+
+def test_a_ledger_per_person_pays_for_fits_per_person(tmp_path, loans, loan_schema):
+    import polars as pl
+
+    X, y = loans
+    people = X.with_columns(person=pl.Series([str(i // 2) for i in range(len(y))]))
+    path = tmp_path / "people.ledger"
+    LedgerFile.create(path, 2, 1e-5, unit="person", rows_per_unit=2)
+    model = PrivateFairClassifier(
+        2, schema=loan_schema, unit="person", rows_per_unit=2, mode="reuse", ledger=path
+    ).fit(people, y)
+    assert LedgerFile(path).spent == pytest.approx(model.ledger_.spent)
+    with pytest.raises(InputError, match="protects every person in 'person'"):
+        PrivateFairClassifier(1, schema=loan_schema, ledger=path).fit(X, y)
+
+
+def test_a_fit_that_charges_what_it_did_not_plan_is_stopped(path, loans, loan_schema, monkeypatch):
+    cheap = [("", "train the scorer", gaussian_steps(50.0, 1.0, 5))]
+    monkeypatch.setattr(PrivateLogisticRegression, "planned_events", lambda self, schema: cheap)
+    with pytest.raises(ReceiptError):
+        PrivateLogisticRegression(1, schema=loan_schema, steps=5, ledger=path).fit(*loans)
+
+
+def test_paid_metrics_are_charged_to_the_file_of_the_test_data(path, loans, loan_schema):
+    model = PrivateFairClassifier(3, schema=loan_schema, mode="reuse").fit(*loans)
+    evaluate_privately(model, *loans, epsilon=0.5, ledger=path)
+    assert LedgerFile(path).spent == 0.5
+    with pytest.raises(BudgetError):
+        evaluate_privately(model, *loans, epsilon=2.6, ledger=path)
+
+
+def test_cross_validation_pays_for_every_fold(path, loans, loan_schema):
+    from sklearn.model_selection import cross_validate
+
+    model = PrivateLogisticRegression(0.5, schema=loan_schema, steps=5, ledger=str(path))
+    cross_validate(model, *loans, cv=3, error_score="raise")
+    assert len(LedgerFile(path).entries) == 3
