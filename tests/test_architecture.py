@@ -16,8 +16,8 @@ SOURCE = Path(dpfair.__file__).parent
 # A module may import from its own layer and from those after it in this list.
 LAYERS = [
     ["cli", "__main__"],
-    ["experiments"],
-    ["report", "methods", "model_file", "evaluation"],
+    ["experiments", "audit"],
+    ["report", "methods", "model_file", "model_limits", "evaluation", "verification"],
     ["search"],
     ["private_fair", "postprocessor", "classifiers"],
     ["certificate", "deciding", "batch", "division"],
@@ -115,11 +115,13 @@ def test_public_names():
     assert dpfair.__all__ == [
         "BudgetError",
         "Certificate",
+        "ChargeTo",
         "DpfairError",
         "FairPostProcessor",
         "FairnessWarning",
         "InputError",
         "Ledger",
+        "LedgerFile",
         "Noise",
         "PrivacyLeakWarning",
         "PrivateBoosting",

@@ -14,11 +14,13 @@ __version__ = "0.1.0"
 _HOME = {
     "BudgetError": "errors",
     "Certificate": "certificate",
+    "ChargeTo": "privacy.payment",
     "DpfairError": "errors",
     "FairPostProcessor": "postprocessor",
     "FairnessWarning": "errors",
     "InputError": "errors",
     "Ledger": "privacy.ledger",
+    "LedgerFile": "privacy.ledger_file",
     "Noise": "privacy.noise",
     "PrivacyLeakWarning": "errors",
     "PrivateBoosting": "learners.boosting",
@@ -38,11 +40,13 @@ _HOME = {
 __all__ = [
     "BudgetError",
     "Certificate",
+    "ChargeTo",
     "DpfairError",
     "FairPostProcessor",
     "FairnessWarning",
     "InputError",
     "Ledger",
+    "LedgerFile",
     "Noise",
     "PrivacyLeakWarning",
     "PrivateBoosting",
@@ -76,7 +80,9 @@ if TYPE_CHECKING:
     from dpfair.postprocessor import FairPostProcessor
     from dpfair.privacy.accountants import calibrate, epsilons
     from dpfair.privacy.ledger import Ledger
+    from dpfair.privacy.ledger_file import LedgerFile
     from dpfair.privacy.noise import Noise
+    from dpfair.privacy.payment import ChargeTo
     from dpfair.private_fair import PrivateFairClassifier
     from dpfair.report import write_report
     from dpfair.schema import Schema

@@ -1,18 +1,32 @@
-"""How a model does on labelled records: internal numbers, not releases."""
+"""How a model does on labelled records: internal numbers, or a release that pays."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from dpfair import validate
 from dpfair.errors import InputError
+from dpfair.fairness.bands import fixed_accuracy, fixed_bound
 from dpfair.fairness.metrics import accuracy, group_rates, parity_gap, sampling_floor
-from dpfair.fairness.notions import group_values, notion_of
+from dpfair.fairness.notions import Notion, group_values, notion_of
+from dpfair.fairness.release import HALF, Release, release_table, table_events
+from dpfair.privacy.events import DpEvent
+from dpfair.privacy.ledger import Ledger
+from dpfair.privacy.noise import noise_source
+from dpfair.privacy.payment import ChargeTo, Payment
 from dpfair.private_fair import PrivateFairClassifier
-from dpfair.table import outcome_codes, words
+from dpfair.split import bound_units
+from dpfair.table import encode, get_column, outcome_codes, words
+from dpfair.tabular import check_table, column_name, label_array
 
-__all__ = ["evaluate"]
+__all__ = ["PrivateMetrics", "evaluate", "evaluate_privately"]
+
+MEASURING = "count decisions by group and label"
 
 
 def evaluate(
@@ -48,3 +62,128 @@ def evaluate(
     if len(names) == 2 and sizes.min() > 0:
         result["floor"] = sampling_floor(float(decisions.mean()), sizes.tolist())
     return result
+
+
+@dataclass(frozen=True)
+class PrivateMetrics:
+    """How a model does, as a release: noisy counts and what follows from them.
+
+    ``gap`` is that of the model's own notion. The bounds are about new records, hold with the
+    stated confidence, and need records that took no part in training.
+    """
+
+    n: int
+    accuracy: float
+    accuracy_bound: float
+    notion: str
+    gap: float
+    gap_bound: float
+    confidence: float
+    group_rates: dict[str, float]
+    epsilon: float
+    private: bool
+    release: Release
+    ledger: Ledger
+
+    def to_json(self) -> dict[str, Any]:
+        """The metrics as plain data."""
+        left_out = ("release", "ledger")
+        plain = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in left_out}
+        return plain | {"internal": False, "counts": self.release.counts.tolist()}
+
+
+def evaluate_privately(
+    model: PrivateFairClassifier,
+    X: Any,
+    y: Any,
+    sensitive_features: Any = None,
+    *,
+    epsilon: float,
+    ledger: ChargeTo | str | Path | None = None,
+    random_state: int | None = None,
+) -> PrivateMetrics:
+    """Accuracy, gap and group rates on private records, for publication.
+
+    Privacy
+    -------
+    One table counts the records by group, label and decision, with discrete Laplace noise: it
+    costs ``epsilon`` per record (per person, with the model's ``unit``), under the model's
+    relation, and is charged to ``ledger``. Records of an undeclared group or label are left out,
+    since an error would tell that they exist. Everything else follows from the table.
+    """
+    validate.positive(epsilon=epsilon)
+    own = Ledger(
+        epsilon,
+        1e-12,  # counts are pure: it is never used
+        relation=model.relation,
+        rows_per_unit=model.rows_per_unit,
+        noise=noise_source(random_state),
+    )
+    row_epsilon, groups = own.row_budget[0], model.schema_.groups
+
+    def plan() -> list[tuple[str, str, DpEvent]]:
+        [event] = table_events(row_epsilon, len(groups), own.relation, public_sizes=False)
+        return [("", MEASURING, event)]
+
+    unit = None if model.unit is None else column_name(X, model.unit)
+    payment = Payment(ledger, own, plan, purpose="evaluate a model", unit=unit)
+    table = check_table(model, X, reset=False)
+    records = encode(table, model.schema_, sensitive_features)
+    labels = outcome_codes(words(label_array(y, len(records))), model.schema_.label)
+    kept = np.arange(len(records))
+    if unit is not None:
+        kept = bound_units(words(get_column(X, unit)), own.rows_per_unit)
+    kept = kept[(records.groups[kept] >= 0) & (labels[kept] >= 0)]
+    payment.pay()
+    identities = model._identities(X, records)
+    counted = records.take(kept)
+    decisions = model._decisions(counted, [identities[i] for i in kept.tolist()])
+    release = release_table(
+        decisions.astype(np.float64),
+        counted.groups,
+        groups,
+        labels=labels[kept],
+        edges=HALF,
+        epsilon=row_epsilon,
+        ledger=own,
+        scope="",
+        purpose=MEASURING,
+        dependence="",
+    )
+    return _private_metrics(model, release, own)
+
+
+def _private_metrics(
+    model: PrivateFairClassifier, release: Release, ledger: Ledger
+) -> PrivateMetrics:
+    notion, counts = notion_of(model.notion), np.maximum(release.counts, 0)
+    total = max(int(counts.sum()), 1)
+    bound = fixed_bound(release, notion, model.confidence)
+    several = len(release.groups) > 1
+    rates = [release.rate(a, 1).estimate for a in range(len(release.groups))]
+    return PrivateMetrics(
+        n=max(int(release.counts.sum()), 0),
+        accuracy=float(counts[:, 1, 1].sum() + counts[:, 0, 0].sum()) / total,
+        accuracy_bound=fixed_accuracy(release, model.confidence),
+        notion=notion.name,
+        gap=notion.gap(_estimates(release, notion)) if several else 0.0,
+        gap_bound=bound.bound,
+        confidence=model.confidence,
+        group_rates=dict(zip(release.groups, rates, strict=True)),
+        epsilon=ledger.epsilon,
+        private=ledger.private,
+        release=release,
+        ledger=ledger,
+    )
+
+
+def _estimates(release: Release, notion: Notion) -> NDArray[np.float64]:
+    return np.array(
+        [
+            [
+                release.rate(a, 1, statistic.labels, correct=statistic.correct).estimate
+                for a in range(len(release.groups))
+            ]
+            for statistic in notion.statistics
+        ]
+    )

@@ -12,37 +12,47 @@ import json
 import math
 import os
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfair import __version__
+from dpfair import __version__, validate
 from dpfair.certificate import search_of
 from dpfair.errors import BudgetError, FairnessWarning, InputError, ModelFileError
-from dpfair.fairness.placement import GRAIN
-from dpfair.fairness.release import HALF, Release
+from dpfair.fairness.release import ACCEPTED, HALF, Release
 from dpfair.fairness.rules import Rule
 from dpfair.learners.boosting import PrivateBoosting
-from dpfair.learners.logistic import PrivateLogisticRegression
+from dpfair.learners.logistic import SOLVERS, TRAINING, PrivateLogisticRegression
 from dpfair.learners.scorer import LinearScorer
 from dpfair.learners.trees import BoostedScorer, RandomTrees
-from dpfair.privacy.ledger import Ledger
-from dpfair.private_fair import MOST_PLACED_GROUPS, REUSED, PrivateFairClassifier
+from dpfair.model_limits import (
+    MOST_BYTES,
+    MOST_HEADER,
+    check_ledger,
+    check_placed,
+    check_release,
+    check_text,
+    check_width,
+)
+from dpfair.privacy.events import DpEvent
+from dpfair.privacy.ledger import Entry, Ledger
+from dpfair.private_fair import (
+    CHECKING,
+    COUNTING,
+    MOST_PLACED_GROUPS,
+    PLANNING,
+    REUSED,
+    PrivateFairClassifier,
+)
 from dpfair.schema import Schema
 
-__all__ = ["load_model", "save_model"]
+__all__ = ["load_model", "model_bytes", "save_model", "write_model"]
 
 FORMAT = "dpfair-model"
-FORMAT_VERSION = 2
-MOST_BYTES = 64 << 20
-# What is derived again takes time that grows with these.
-MOST_CELLS = 40_000
-MOST_GROUPS = 100
-MOST_RECORDS = 10**10
-MOST_NOISE = 2_000_000
-MOST_PLACED_NOISE = 17_000
+FORMAT_VERSION = 3
 _TENSORS = {"weights": 1}
 _BOOSTED = {"weights": 1, "leaves": 2}  # with trees on top of the linear part
 _SETTINGS = (
@@ -56,10 +66,6 @@ _SETTINGS = (
     "smallest_group",
     "small_groups",
 )
-_SCOPES = {
-    "certified": [{"train", "release"}],
-    "reuse": [{""}, {"fit", "check"}],
-}
 _ENDS = {"inf": math.inf, "-inf": -math.inf}
 _MALFORMED = (
     BudgetError,
@@ -79,6 +85,20 @@ def save_model(model: PrivateFairClassifier, path: str | Path) -> Path:
     The file holds released values and public facts only: weights, noisy counts, the rule, the
     schema, the ledger, and the key of the decision coins.
     """
+    return write_model(model_bytes(model), path)
+
+
+def write_model(content: bytes, path: str | Path) -> Path:
+    """Write a file's content in one step, so that nobody ever sees half a model."""
+    path = Path(path)
+    part = path.with_name(path.name + ".part")
+    part.write_bytes(content)
+    os.replace(part, path)
+    return path
+
+
+def model_bytes(model: PrivateFairClassifier) -> bytes:
+    """The content of a fitted classifier's file."""
     from safetensors.numpy import save
     from sklearn.utils.validation import check_is_fitted
 
@@ -86,7 +106,16 @@ def save_model(model: PrivateFairClassifier, path: str | Path) -> Path:
         raise InputError(f"Expected a PrivateFairClassifier, got {type(model).__name__}.")
     check_is_fitted(model)
     _check_savable(model)
-    header = {
+    text = json.dumps(_header(model), allow_nan=False, sort_keys=True, default=_plain_number)
+    check_text(text)
+    # One entry only: safetensors writes several in random order.
+    content: bytes = save(_scorer_tensors(model.scorer_), metadata={FORMAT: text})
+    return content
+
+
+def _header(model: PrivateFairClassifier) -> dict[str, Any]:
+    """All that a file says beside the weights."""
+    return {
         "version": FORMAT_VERSION,
         "dpfair": __version__,
         "schema": model.schema_.to_dict(),
@@ -105,18 +134,6 @@ def save_model(model: PrivateFairClassifier, path: str | Path) -> Path:
         "unit": model.unit,
         "certificate": model.certificate_.to_json(),
     }
-    content = save(
-        _scorer_tensors(model.scorer_),
-        # One entry only: safetensors writes several in random order.
-        metadata={
-            FORMAT: json.dumps(header, allow_nan=False, sort_keys=True, default=_plain_number)
-        },
-    )
-    path = Path(path)
-    part = path.with_name(path.name + ".part")
-    part.write_bytes(content)
-    os.replace(part, path)
-    return path
 
 
 def load_model(path: str | Path) -> PrivateFairClassifier:
@@ -129,21 +146,35 @@ def load_model(path: str | Path) -> PrivateFairClassifier:
     dpfair.errors.ModelFileError: There is no model file nowhere.dpfair.
     """
     path = Path(path)
-    if not path.is_file():
-        raise ModelFileError(f"There is no model file {path}.")
-    if path.stat().st_size > MOST_BYTES:
-        raise ModelFileError(f"The model file {path} is larger than {MOST_BYTES >> 20} MB.")
-    header, tensors = _read(path)
+    name = _printable(str(path))
     try:
-        return _rebuild(header, tensors)
+        size = path.stat().st_size if path.is_file() else None
+    except OSError:
+        size = None
+    if size is None:
+        raise ModelFileError(f"There is no model file {name}.")
+    if size > MOST_BYTES:
+        raise ModelFileError(f"The model file {name} is larger than {MOST_BYTES >> 20} MB.")
+    try:
+        return _rebuild(*_read(path))
     except _MALFORMED as error:
         detail = str(error) if isinstance(error, InputError) else "Its content is malformed."
-        raise ModelFileError(f"The file {path} is not a valid dpfair model. {detail}") from error
+        raise ModelFileError(
+            f"The file {name} is not a valid dpfair model. {_printable(detail)}"
+        ) from error
+
+
+def _printable(text: str) -> str:
+    """One short line, whatever a stranger wrote."""
+    plain = "".join(c if c.isprintable() else "?" for c in text[:1000])
+    return plain if len(plain) <= 300 else f"{plain[:300]} ..."
 
 
 def _check_savable(model: PrivateFairClassifier) -> None:
     """Refuse to write what could not be read back."""
-    _release(model.release_.to_json(), model.schema_)
+    check_release(model.release_, model.schema_)
+    check_width(model.schema_, model.scorer_.features, len(model.scorer_.weights))
+    check_ledger(model.ledger_.to_json())
     _check_releases(model)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairnessWarning)
@@ -163,29 +194,29 @@ def _plain_number(value: Any) -> Any:
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[np.float64]]]:
     from safetensors import SafetensorError, safe_open
 
-    refused = f"The file {path} is not a valid dpfair model."
     try:
+        with path.open("rb") as start:
+            if int.from_bytes(start.read(8), "little") > 2 * MOST_HEADER:  # quotes take two bytes
+                raise InputError("Its header is too long.")
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
             expected = _BOOSTED if "leaves" in file.keys() else _TENSORS  # noqa: SIM118
             if set(file.keys()) != set(expected):
-                raise ModelFileError(refused)
+                raise InputError("It does not hold the weights of a model.")
+            for name, dimensions in expected.items():
+                tensor = file.get_slice(name)
+                if tensor.get_dtype() != "F64" or len(tensor.get_shape()) != dimensions:
+                    raise InputError(f"Its {name} must be float64 numbers.")
             tensors = {name: file.get_tensor(name) for name in expected}
-        header = json.loads(
-            metadata[FORMAT], parse_constant=_no_constant, object_pairs_hook=_no_duplicates
-        )
-    except ModelFileError:
-        raise
-    except (SafetensorError, OSError, KeyError, TypeError, ValueError, RecursionError) as error:
-        raise ModelFileError(refused) from error
-    for name, dimensions in expected.items():
-        tensor = tensors[name]
-        if tensor.dtype != np.float64 or tensor.ndim != dimensions or not np.isfinite(tensor).all():
-            raise ModelFileError(f"{refused} Its {name} must be finite float64 numbers.")
-    if not isinstance(header, dict):
-        raise ModelFileError(refused)
-    if header.get("version") != FORMAT_VERSION:
-        raise ModelFileError(f"{refused} This dpfair reads version {FORMAT_VERSION}.")
+    except (SafetensorError, OSError) as error:
+        raise InputError("It cannot be read.") from error
+    if not all(np.isfinite(tensor).all() for tensor in tensors.values()):
+        raise InputError("Its weights must be finite numbers.")
+    text = metadata[FORMAT]
+    check_text(text)
+    header = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_no_duplicates)
+    if header["version"] != FORMAT_VERSION:
+        raise InputError(f"This dpfair reads version {FORMAT_VERSION}.")
     return header, tensors
 
 
@@ -193,9 +224,11 @@ def _rebuild(
     header: dict[str, Any], tensors: dict[str, NDArray[np.float64]]
 ) -> PrivateFairClassifier:
     schema = Schema.from_dict(header["schema"])
-    ledger = Ledger.from_json(header["ledger"])
     release = _release(header["release"], schema)
+    check_width(schema, str(header["features"]), len(tensors["weights"]))
     scorer = _scorer(schema, str(header["features"]), tensors)
+    check_ledger(header["ledger"])
+    ledger = Ledger.from_json(header["ledger"])
     unit = header["unit"]
     model = PrivateFairClassifier(
         epsilon=ledger.epsilon,
@@ -213,7 +246,7 @@ def _rebuild(
     )
     model._open_ledger()
     model.schema_ = schema
-    model.classes_ = _classes_from_json(header["classes"])
+    model.classes_ = _classes_from_json(header["classes"], schema)
     model.scorer_ = scorer
     model.release_ = release
     model.targets_ = _targets(header["targets"], model)
@@ -227,13 +260,16 @@ def _rebuild(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairnessWarning)  # was said when the rule was made
         model._decide()
-    rule = _rule_from_json(header["rule"])
+    rule = _rule_from_json(header["rule"], model.rule_)
     if not _same_rule(rule, model.rule_):
         raise InputError("Its rule does not follow from its release.")
     model.rule_ = rule  # to the last digit what the fitted model had
+    _check_estimates(header["certificate"]["fairness"], model)
     model.certificate_ = model._certify(ledger)
     if not _agree(header["certificate"], model.certificate_.to_json()):
         raise InputError("Its certificate does not follow from its release and its ledger.")
+    if not _agree(header, _header(model) | {"dpfair": header["dpfair"]}):
+        raise InputError("It does not say what a file of this model would say.")
     return model
 
 
@@ -244,53 +280,76 @@ def _settings(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _release(data: dict[str, Any], schema: Schema) -> Release:
-    """A release that can be worked with in a short time."""
     release = Release.from_json(data)
-    if release.groups != schema.groups:
-        raise InputError("Its groups do not match its schema.")
-    if len(release.groups) > MOST_GROUPS:
-        raise InputError("It has too many groups.")
-    if release.counts.size > MOST_CELLS or np.abs(release.counts).max() > MOST_RECORDS:
-        raise InputError("Its counts are too many or too large.")
-    if _noise_tables(release) > MOST_NOISE:
-        raise InputError("Its counts have too much noise to say anything.")
-    if release.grain not in (None, GRAIN):
-        raise InputError("Its scores were dithered in an unknown way.")
-    if release.edges.min() <= 0 or release.edges.max() >= 1:
-        raise InputError("Its edges are no scores between 0 and 1.")
+    check_release(release, schema)
     return release
 
 
-def _noise_tables(release: Release) -> float:
-    """How long the tables are, about, that hold the law of the noise in a sum of cells."""
-    cells = release.counts[0].size
-    return float(sum((cells + 100) / noise for noise in release.noise))
-
-
 def _check_releases(model: PrivateFairClassifier) -> None:
-    """Releases of the kind that the settings lead to, which state what they depend on."""
+    """Releases of the kind that the settings lead to, paid for, which state what they depend on."""
     release, check, ledger = model.release_, model.check_release_, model.ledger_
     if math.isinf(max(release.noise)) or release.labelled != (model.rule == "optimal"):
         raise InputError("Its release does not fit its rule.")
-    placed = model.targets_ is not None
-    if placed and len(release.groups) > MOST_PLACED_GROUPS:
-        raise InputError("It has too many groups to place a threshold for each.")
-    if placed and _noise_tables(release) > MOST_PLACED_NOISE:
-        raise InputError("Its counts have too much noise to place a threshold.")
+    if model.targets_ is not None:
+        check_placed(release, MOST_PLACED_GROUPS)
     independent = model._dependence(ledger)
     if release.dependence != (REUSED if model.mode == "reuse" else independent):
         raise InputError("Its release does not state what it depends on.")
-    scopes, searched = {e.scope for e in ledger.entries}, search_of(ledger) is not None
-    if not searched and scopes not in _SCOPES[model.mode]:
-        raise InputError("Its ledger does not fit its mode.")
+    if search_of(ledger) is None:
+        _check_payments(model)
     if check is None:  # it says nothing about a rule that was chosen afterwards
         return
-    if not (searched or "check" in scopes) or model.mode != "reuse":
+    if model.mode != "reuse":
         raise InputError("Its ledger paid for no check.")
     if not (check.labelled and np.all(check.edges == HALF[0]) and check.edges.shape[1] == 1):
         raise InputError("Its check does not count decisions.")
     if math.isinf(max(check.noise)) or check.dependence != independent:
         raise InputError("Its check does not state what it depends on.")
+
+
+def _check_payments(model: PrivateFairClassifier) -> None:
+    """Every step of a fit has its charge, and the tables have the noise that was paid for."""
+    paid: dict[tuple[str, str], list[Entry]] = {}
+    for entry in model.ledger_.entries:
+        paid.setdefault((entry.scope, entry.purpose), []).append(entry)
+    train, count, third = {
+        "certified": ("train", "release", None),
+        "reuse": ("fit", "fit", "check") if ("check", CHECKING) in paid else ("", "", None),
+    }[model.mode]
+    counting = (count, COUNTING if model.rule == "optimal" else ACCEPTED)
+    steps = {(train, TRAINING): 1, counting: 1}
+    if model.release_.sizes is not None:
+        steps[counting] = len(model.schema_.groups)
+    if third is not None:
+        steps[(third, CHECKING)] = 1
+    # A rule that was chosen afterwards has no targets, but its planning was paid for.
+    if model.targets_ is not None or (train, PLANNING) in paid:
+        steps[(train, PLANNING)] = 1
+    if {step: len(entries) for step, entries in paid.items()} != steps:
+        raise InputError("Its ledger does not fit its mode.")
+    tables = [(model.release_, counting)]
+    if model.check_release_ is not None:
+        tables.append((model.check_release_, ("check", CHECKING)))
+    for release, step in tables:
+        if step not in paid or set(release.noise) != {_parameter(e.event) for e in paid[step]}:
+            raise InputError("Its counts do not have the noise that was paid for.")
+
+
+def _check_estimates(claim: dict[str, Any], model: PrivateFairClassifier) -> None:
+    """First what takes no time to derive: most forgeries need not be looked at any longer."""
+    decision, follows = model._decision, True
+    if decision is not None:
+        follows = _agree(claim["accuracy_estimate"], decision.accuracy)
+        follows &= _agree(claim["rates_after"], decision.acceptance.tolist())
+    if model.targets_ is not None and claim["certified"]:
+        follows &= claim["gap_bound"] == max((bound for *_, bound in claim["pairs"]), default=0.0)
+    if not follows:
+        raise InputError("Its certificate does not follow from its release and its ledger.")
+
+
+def _parameter(event: DpEvent) -> float | None:
+    """The noise parameter of a table's event: that of one cell, of which a neighbour moves two."""
+    return getattr(getattr(event, "event", event), "noise_parameter", None)
 
 
 def _targets(data: Any, model: PrivateFairClassifier) -> tuple[float, ...] | None:
@@ -315,7 +374,10 @@ def _rule_to_json(rule: Rule) -> dict[str, Any]:
     }
 
 
-def _rule_from_json(data: dict[str, Any]) -> Rule:
+def _rule_from_json(data: dict[str, Any], derived: Rule) -> Rule:
+    for name, array in (("accept", derived.accept), ("cuts", derived.cuts)):
+        if [len(row) for row in data[name]] != [array.shape[1]] * len(array):
+            raise InputError("Its rule does not follow from its release.")
     cuts = [[_ENDS.get(cut, cut) for cut in row] for row in data["cuts"]]
     if any(type(number) not in (int, float) for row in (*data["accept"], *cuts) for number in row):
         raise InputError("Its rule is malformed.")
@@ -351,6 +413,7 @@ def _learner(
 ) -> PrivateLogisticRegression:
     if isinstance(scorer, BoostedScorer):
         return PrivateBoosting(trees=scorer.structure.trees, depth=scorer.structure.depth)
+    validate.one_of(SOLVERS, solver=str(header["solver"]))
     return PrivateLogisticRegression(solver=str(header["solver"]), features=str(header["features"]))
 
 
@@ -360,11 +423,20 @@ def _classes_to_json(classes: NDArray[Any]) -> dict[str, Any]:
     return {"kind": kind, "values": values}
 
 
-def _classes_from_json(data: dict[str, Any]) -> NDArray[Any]:
-    kind, values = _KINDS[data["kind"]], data["values"]
-    if len(values) != 2 or not all(type(v) is kind for v in values):
+def _classes_from_json(data: dict[str, Any], schema: Schema) -> NDArray[Any]:
+    """The two labels of the schema, in its order, in one of the types that labels have."""
+    kind, values = data["kind"], data["values"]
+    as_numbers: dict[str, Callable[[Any], Any]] = {"integer": float, "number": float}
+    read = (as_numbers | {"text": str, "boolean": _is_true})[kind]
+    if not all(type(value) is _KINDS[kind] for value in values):
         raise InputError("Its classes are malformed.")
+    if [read(value) for value in values] != [read(word) for word in schema.label.values]:
+        raise InputError("Its classes are not those of its schema.")
     return np.array(values)
+
+
+def _is_true(value: str | bool) -> bool:
+    return value in ("1", "true", True)
 
 
 def _agree(stated: Any, derived: Any) -> bool:

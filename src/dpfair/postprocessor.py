@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from dpfair.inference import infer_outcome
 from dpfair.privacy.events import DpEvent, exact_epsilon
 from dpfair.privacy.ledger import Ledger
 from dpfair.privacy.noise import Noise, noise_source
+from dpfair.privacy.payment import ChargeTo, Payment
 from dpfair.schema import Outcome, Schema, word_of
 from dpfair.split import coin_split
 from dpfair.table import (
@@ -79,7 +81,7 @@ class FairPostProcessor(TabularInput, ClassifierMixin, BaseEstimator):  # type: 
         is the gap certified.
     release_share
         The share of records that an unfitted classifier is not trained on.
-    relation, confidence, coins, strict, random_state
+    relation, ledger, confidence, coins, strict, random_state
         As in :class:`PrivateFairClassifier`.
 
     Privacy
@@ -107,6 +109,7 @@ class FairPostProcessor(TabularInput, ClassifierMixin, BaseEstimator):  # type: 
         held_out: bool = False,
         release_share: float = 1 / 3,
         relation: str = "add_remove",
+        ledger: ChargeTo | str | Path | None = None,
         confidence: float = 0.95,
         coins: str = "keyed",
         strict: bool = False,
@@ -120,6 +123,7 @@ class FairPostProcessor(TabularInput, ClassifierMixin, BaseEstimator):  # type: 
         self.held_out = held_out
         self.release_share = release_share
         self.relation = relation
+        self.ledger = ledger
         self.confidence = confidence
         self.coins = coins
         self.strict = strict
@@ -136,6 +140,7 @@ class FairPostProcessor(TabularInput, ClassifierMixin, BaseEstimator):  # type: 
         if self.epsilon is not None:
             # Counts are pure: the delta of this ledger is never used.
             ledger = Ledger(self.epsilon, 1e-12, relation=self.relation, noise=noise)
+        payment = self._post_payment(ledger)
         table = check_table(self, X, reset=True)
         self.outcome_ = self._fix_groups(table, sensitive_features)
         known = self._group_codes(table, sensitive_features)
@@ -163,6 +168,7 @@ class FairPostProcessor(TabularInput, ClassifierMixin, BaseEstimator):  # type: 
                 self.classifier, names, take_rows(table, train), labels[train], groups[train]
             )
         self.classes_ = self.classifier_.classes
+        payment.pay()
         release = release[known[release] >= 0]  # predict refuses records of other groups
         cells = self.classifier_.positive(take_rows(table, release), groups[release])
         self._release(cells, groups[release], ledger, dependence)
@@ -206,6 +212,19 @@ class FairPostProcessor(TabularInput, ClassifierMixin, BaseEstimator):  # type: 
         if isinstance(self.classifier, BaseEstimator):
             tags.input_tags.allow_nan = get_tags(self.classifier).input_tags.allow_nan
         return tags
+
+    def _post_payment(self, own: Ledger | None) -> Payment:
+        """Refuse what the ledger file cannot pay for, before any record is read."""
+        leak = ""
+        if own is None:
+            leak, own = "exact counts are not", Ledger(1, 0.5)  # of Algorithm 1
+        elif not is_fitted(self.classifier):
+            leak = "a classifier that is trained here without noise is not"
+        elif self.groups is None:
+            leak = "group names that are read off the data are not"
+        return Payment(
+            self.ledger, own, self.planned_events, purpose="fit FairPostProcessor", leak=leak
+        )
 
     def _new_table(self, X: Any, sensitive_features: Any) -> tuple[Any, NDArray[np.int64]]:
         check_is_fitted(self)

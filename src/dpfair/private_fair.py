@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from dpfair.certificate import (
     Certificate,
     FairnessClaim,
     PrivacyClaim,
+    arithmetic_of,
     search_of,
     winners_certificate,
 )
@@ -56,6 +58,7 @@ from dpfair.learners.trees import BoostedScorer
 from dpfair.privacy.events import DpEvent, exact_epsilon
 from dpfair.privacy.ledger import Ledger
 from dpfair.privacy.noise import noise_source
+from dpfair.privacy.payment import ChargeTo, Payment
 from dpfair.schema import Schema
 from dpfair.split import bound_units, coin_split
 from dpfair.table import Records, get_column, words
@@ -130,6 +133,10 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
         Assume group sizes public, as the paper does (the paper's rule only).
     relation
         ``"add_remove"`` or ``"replace_one"``.
+    ledger
+        The ledger file of the data set, as a path or a :class:`ChargeTo`: the fit is charged to
+        it and refused, before any record is read, if the file has no room for it. None: the
+        budget is for this fit alone.
     confidence
         Of the fairness certificate.
     unit, rows_per_unit
@@ -194,6 +201,7 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
         check_share: float = 0.0,
         public_sizes: bool = False,
         relation: str = "add_remove",
+        ledger: ChargeTo | str | Path | None = None,
         confidence: float = 0.95,
         unit: str | int | None = None,
         rows_per_unit: int = 1,
@@ -222,6 +230,7 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
         self.check_share = check_share
         self.public_sizes = public_sizes
         self.relation = relation
+        self.ledger = ledger
         self.confidence = confidence
         self.unit = unit
         self.rows_per_unit = rows_per_unit
@@ -235,6 +244,7 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
         for name in ("certificate_", "rule_", "release_"):  # a failed fit is no fit
             self.__dict__.pop(name, None)
         ledger = self._open_ledger()
+        payment = self._payment(ledger, X)
         records = self._training_records(X, y, sensitive_features)
         division = self._division(ledger, len(self.schema_.groups))
         if self._learner().noise_multiplier is not None:  # else it is calibrated to the budget
@@ -250,6 +260,7 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
             units = words(get_column(X, column_name(X, self.unit)))
             kept = bound_units(units, ledger.rows_per_unit)
             records, units = records.take(kept), [units[i] for i in kept.tolist()]
+        payment.pay()
         scopes = coin_split(len(records), division.shares, ledger.noise, units)
         self.coin_key_ = ledger.noise.take(32)
         self.ledger_ = ledger
@@ -398,6 +409,18 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
             [event] = self._tables(division.epsilon, groups)
             charges.append((division.check_scope, CHECKING, event))
         return charges
+
+    def check_budget(self, schema: Schema) -> None:
+        """Raise ``BudgetError`` if the ledger file has no room for a fit; no record is read."""
+        unit = None if self.unit is None else str(self.unit)
+        Payment(
+            self.ledger,
+            self._open_ledger(),
+            lambda: self.planned_events(schema),
+            purpose=f"fit {type(self).__name__}",
+            unit=unit,
+            leak="a schema that was read off the data is not" if schema.inferred else "",
+        )
 
     def rehearse(self, schema: Schema) -> Ledger:
         """A ledger of its own with everything that a fit will charge; no record is read."""
@@ -633,7 +656,7 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
             privacy=PrivacyClaim.from_ledger(
                 ledger,
                 unit=unit,
-                arithmetic="exact integers for the counts, float64 Gaussian noise in training",
+                arithmetic=arithmetic_of(ledger),
                 assumed_public=self._assumed_public(),
                 leaks=[INFERRED_SCHEMA] if self.schema_.inferred else [],
             ),

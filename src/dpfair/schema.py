@@ -12,6 +12,7 @@ import json
 import math
 import sys
 import tomllib
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
@@ -61,6 +62,8 @@ class Numeric:
     spiky: bool = False
 
     def __post_init__(self) -> None:
+        if len(self.edges or ()) > MOST_CATEGORIES:
+            raise SchemaError(f"{self.name!r} has more than {MOST_CATEGORIES} edges.")
         numbers = [*self.bounds, *(self.edges or ())]
         numbers += [v for v in (self.center, self.scale, self.usual) if v is not None]
         finite = all(isinstance(v, Real) and abs(v) <= _LARGEST for v in numbers)
@@ -188,18 +191,20 @@ class Schema:
     def __post_init__(self) -> None:
         names = [c.name for c in self.columns] + [self.label.name]
         names += [self.sensitive.name] if self.sensitive else []
-        repeated = sorted({n for n in names if names.count(n) > 1})
-        if repeated:
-            raise SchemaError(f"Column {repeated[0]!r} appears twice in the schema.")
+        for name, times in Counter(names).items():
+            if times > 1:
+                raise SchemaError(f"Column {name!r} appears twice in the schema.")
+            _check_text(name, "The name of a column")
         if not self.columns:
             raise SchemaError("A schema needs at least one feature column.")
+        cells = self._cells() if self.crosses else {}
         for cross in self.crosses:
             if not 2 <= len(cross) <= 4 or len(set(cross)) != len(cross):
                 raise SchemaError("A cross combines two to four different columns.")
-            unknown = [name for name in cross if name not in names or name == self.label.name]
+            unknown = [name for name in cross if name not in cells]
             if unknown:
                 raise SchemaError(f"A cross names {unknown[0]!r}, which is no feature column.")
-            if math.prod(self._cells(name) for name in cross) >= MOST_COMBINATIONS:
+            if math.prod(cells[name] for name in cross) >= MOST_COMBINATIONS:
                 raise SchemaError(f"The cross of {', '.join(cross)} has too many combinations.")
         if len(set(self.crosses)) != len(self.crosses):
             raise SchemaError("The same cross appears twice in the schema.")
@@ -211,12 +216,11 @@ class Schema:
         if self.rows is not None and not (_is_whole(self.rows) and self.rows > 0):
             raise SchemaError(f"Expected rows to be a whole number > 0, got {self.rows}.")
 
-    def _cells(self, name: str) -> int:
-        """How many bins or categories a column has at most, missing and other included."""
-        column = next((c for c in self.columns if c.name == name), None)
-        if isinstance(column, Numeric):
-            return len(column.cuts) + 2
-        return len(self.groups if column is None else column.values) + 1
+    def _cells(self) -> dict[str, int]:
+        """How many bins or categories every column has at most, missing and other included."""
+        cells = {c.name: len(c.cuts) + 2 for c in self.numeric}
+        cells |= {c.name: len(c.values) + 1 for c in self.categorical}
+        return cells | ({self.sensitive.name: len(self.groups) + 1} if self.sensitive else {})
 
     @property
     def numeric(self) -> tuple[Numeric, ...]:
@@ -306,6 +310,8 @@ class Schema:
             _only(data, allowed, "schema")
             sensitive = data.get("sensitive")
             rows = data.get("rows")
+            if len(data["columns"]) > MOST_CATEGORIES:
+                raise SchemaError(f"The schema has more than {MOST_CATEGORIES} columns.")
             columns = tuple(_column(c) for c in data["columns"])
             return cls(
                 columns=columns,
@@ -360,16 +366,26 @@ class Schema:
 
 
 def _checked_values(name: str, given: Sequence[str], at_least: int) -> tuple[str, ...]:
-    if not all(isinstance(v, str) for v in given):
-        raise SchemaError(f"The values of {name!r} must be text.")
+    if len(given) > MOST_CATEGORIES:
+        raise SchemaError(f"{name!r} has more than {MOST_CATEGORIES} values.")
+    for value in given:
+        _check_text(value, f"Every value of {name!r}")
     values = tuple(plain_text(v) for v in given)
     if len(set(values)) != len(values):
         raise SchemaError(f"The values of {name!r} must be distinct.")
     if len(values) < at_least:
         raise SchemaError(f"{name!r} needs at least {at_least} values, got {len(values)}.")
-    if len(values) > MOST_CATEGORIES:
-        raise SchemaError(f"{name!r} has more than {MOST_CATEGORIES} values.")
     return values
+
+
+def _check_text(value: object, what: str) -> None:
+    """Halves of surrogate pairs are no characters: such text cannot be written anywhere."""
+    try:
+        proper = isinstance(value, str) and value.encode() is not None
+    except UnicodeEncodeError:
+        proper = False
+    if not proper:
+        raise SchemaError(f"{what} must be text.")
 
 
 def _outcome(data: dict[str, Any], what: str) -> Outcome:

@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from dpfair.certificate import (
     Certificate,
     FairnessClaim,
     PrivacyClaim,
+    arithmetic_of,
     winners_certificate,
 )
 from dpfair.errors import BudgetError, FairnessWarning, InputError
@@ -29,6 +31,7 @@ from dpfair.privacy.draw import Draw
 from dpfair.privacy.events import DpEvent, best_of_runs, noisy_table, path_events
 from dpfair.privacy.ledger import Ledger
 from dpfair.privacy.noise import Noise, noise_source
+from dpfair.privacy.payment import ChargeTo, Payment
 from dpfair.private_fair import PrivateFairClassifier
 from dpfair.schema import Schema
 from dpfair.split import bound_units, coin_split
@@ -39,7 +42,7 @@ __all__ = ["PrivateSearchCV", "Runs"]
 
 # What a run may not choose: the search sets it, or one account could not hold all runs.
 FIXED = frozenset(
-    {"epsilon", "delta", "schema", "sensitive", "relation", "unit", "rows_per_unit"}
+    {"epsilon", "delta", "schema", "sensitive", "relation", "unit", "rows_per_unit", "ledger"}
     | {"confidence", "strict", "verbose", "random_state"}
 )
 # A run's epsilon is found to this relative precision, and tried down to the smallest share.
@@ -92,6 +95,10 @@ class PrivateSearchCV(TabularInput, MetaEstimatorMixin, ClassifierMixin, BaseEst
         The cost of one score. None: a quarter of a run's epsilon, which is practically free.
     schema, sensitive
         As in the estimator; None leaves the estimator's own.
+    ledger
+        The ledger file of the data set, as a path or a :class:`ChargeTo`: the whole search is
+        charged to it and refused, before any record is read, if the file has no room for it.
+        None: the budget is for this search alone.
     random_state
         A seed makes the search repeatable and **not private**.
 
@@ -111,8 +118,8 @@ class PrivateSearchCV(TabularInput, MetaEstimatorMixin, ClassifierMixin, BaseEst
     candidate is drawn and where a record lies is decided by coins that look at no record, hence
     Q's Renyi divergence is at every order at most the largest of the alternatives. The best of
     K independent runs, K from :mod:`dpfair.privacy.repetition` and kept secret, then costs as
-    Theorem 2 of Papernot and Steinke (2022) says. All of it is one event, charged before any
-    record is read. Of equal scores the first run wins; runs being independent and alike, that
+    Theorem 2 of Papernot and Steinke (2022) says. All of it is one event, charged before
+    anything is drawn. Of equal scores the first run wins; runs being independent and alike, that
     is as good as a random tag in every output, and the theorem's order of the outputs is total.
     A run that fails is the worst of all outputs: its error is raised only if all of them fail.
 
@@ -157,6 +164,7 @@ class PrivateSearchCV(TabularInput, MetaEstimatorMixin, ClassifierMixin, BaseEst
         score_epsilon: float | None = None,
         schema: Schema | None = None,
         sensitive: str | int | None = None,
+        ledger: ChargeTo | str | Path | None = None,
         random_state: int | None = None,
     ) -> None:
         self.estimator = estimator
@@ -169,6 +177,7 @@ class PrivateSearchCV(TabularInput, MetaEstimatorMixin, ClassifierMixin, BaseEst
         self.score_epsilon = score_epsilon
         self.schema = schema
         self.sensitive = sensitive
+        self.ledger = ledger
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sensitive_features: Any = None) -> PrivateSearchCV:
@@ -181,7 +190,15 @@ class PrivateSearchCV(TabularInput, MetaEstimatorMixin, ClassifierMixin, BaseEst
         else:
             schema = template._fix_schema(X, np.empty(0), None, None)
         runs = self._plan(template, schema, ledger)
-        receipt = ledger.charge(runs.event, scope="", purpose=SEARCHING)
+        unit = getattr(template, "unit", None)
+        payment = Payment(
+            self.ledger,
+            ledger,
+            lambda: [("", SEARCHING, runs.event)],
+            purpose="search for a model",
+            unit=None if unit is None else column_name(X, unit),
+            leak="a schema that was read off the data is not" if schema.inferred else "",
+        )
         if records is None:
             records = template._training_records(X, y, sensitive_features)
         if "confidence" in template.get_params(deep=False) and schema.sensitive is None:
@@ -190,6 +207,8 @@ class PrivateSearchCV(TabularInput, MetaEstimatorMixin, ClassifierMixin, BaseEst
                 FairnessWarning,
                 stacklevel=2,
             )
+        payment.pay()
+        receipt = ledger.charge(runs.event, scope="", purpose=SEARCHING)
         template.set_params(schema=schema, sensitive=None)
         table = _Table(X, label_array(y, len(records)), sensitive_features, records)
         fitting, validation = table.split(self.validation_share, template, ledger)
@@ -243,6 +262,7 @@ class PrivateSearchCV(TabularInput, MetaEstimatorMixin, ClassifierMixin, BaseEst
         template = clone(self.estimator)
         _planned(template)
         settings: dict[str, Any] = {"delta": self.delta, "random_state": None, "verbose": False}
+        settings["ledger"] = None  # the search pays for its runs
         if self.schema is not None:
             settings["schema"] = self.schema
         if self.sensitive is not None:
@@ -408,7 +428,7 @@ def _plain_certificate(model: PrivateLogisticRegression) -> Certificate:
         privacy=PrivacyClaim.from_ledger(
             ledger,
             unit="every record",
-            arithmetic="exact integers for the scores, float64 Gaussian noise in training",
+            arithmetic=arithmetic_of(ledger, "scores"),
             assumed_public=public,
             leaks=[INFERRED_SCHEMA] if model.schema_.inferred else [],
         ),

@@ -29,10 +29,12 @@ __all__ = [
     "get_column",
     "group_codes_of",
     "outcome_codes",
+    "plain_array",
     "read_table",
     "row_count",
     "row_identities",
     "select_columns",
+    "sound_table",
     "take_rows",
     "words",
 ]
@@ -139,12 +141,22 @@ def row_count(table: Any) -> int:
         raise InputError(f"Expected a table in memory, got {type(table).__name__}.") from None
 
 
+def sound_table(table: Any) -> Any:
+    """A data frame as it is, anything else as an array of two dimensions; or an ``InputError``."""
+    if _is_frame(table):
+        column_names(table)
+        return table
+    return _as_array(table)
+
+
 def column_names(table: Any) -> list[str]:
     """The names of the columns; x0, x1, ... for an array."""
     if _is_frame(table):
-        return [str(c) for c in _frame(table).columns]
-    array = _as_array(table)
-    return [f"x{i}" for i in range(array.shape[1])]
+        names = [str(c) for c in _frame(table).columns]
+        if len(set(names)) < len(names):
+            raise SchemaError("The table has two columns of the same name.")
+        return names
+    return [f"x{i}" for i in range(_as_array(table).shape[1])]
 
 
 def get_column(table: Any, name: str) -> Any:
@@ -194,7 +206,7 @@ def read_table(path: str | Path) -> pl.DataFrame:
             )
     except pl.exceptions.NoDataError:
         raise InputError(f"The file {path} is empty.") from None
-    except (pl.exceptions.PolarsError, OSError):
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
         # Without its cause, which may quote a record.
         raise InputError(f"The file {path} is not a readable table.") from None
     if frame.height == 0:
@@ -207,7 +219,7 @@ def numbers(values: Any) -> NDArray[np.float64]:
     values = _series(values)
     if hasattr(values, "to_numpy") and values.dtype.is_numeric() and not values.dtype.is_decimal():
         values = values.to_numpy()
-    array = _plain_array(values)
+    array = _column(values)
     if array.dtype.kind in "biuf":
         return array.astype(np.float64)
     if array.dtype.kind in "mM":
@@ -217,7 +229,7 @@ def numbers(values: Any) -> NDArray[np.float64]:
 
 def words(values: Any) -> list[str | None]:
     """A column as text; 1, 1.0 and "1" are one word, missing values are None."""
-    array = _plain_array(_series(values))
+    array = _column(_series(values))
     if array.dtype.kind in "mM" and np.datetime_data(array.dtype)[0] in {"ns", "ps", "fs", "as"}:
         array = array.astype(f"{array.dtype.kind}8[us]")  # finer ones would become plain integers
     if array.dtype.kind in "iu":
@@ -260,13 +272,12 @@ def _word(value: Any) -> str | None:
         return None
 
 
-def _plain_array(values: Any) -> NDArray[Any]:
+def _column(values: Any) -> NDArray[Any]:
     if hasattr(values, "to_list"):
         # Converting a column with missing values to an array can round large integers, and
         # narwhals fills the gaps of a pyarrow dictionary.
-        items = values.to_list()
-        return np.fromiter(items, dtype=object, count=len(items))
-    array = np.asarray(values)
+        return _objects(values.to_list())
+    array = plain_array(values)
     if array.dtype.kind in "SU":
         array = array.astype(object)
     if array.ndim != 1:
@@ -274,11 +285,57 @@ def _plain_array(values: Any) -> NDArray[Any]:
     return array
 
 
-def _as_array(table: Any) -> NDArray[Any]:
-    array = np.asarray(table)
-    if array.ndim != 2:
-        raise InputError(f"Expected a table of two dimensions, got {array.ndim}.")
+def plain_array(values: Any) -> NDArray[Any]:
+    """An array of anything; items of lists keep their types, whatever they are."""
+    try:
+        array = np.asarray(values)
+    except Exception:  # items of several shapes, or that resist
+        array = None
+    if isinstance(values, (list, tuple)) and (array is None or array.dtype.kind in "SU"):
+        # NumPy would have turned all items into text, or given up.
+        return _objects(values) if array is None or array.ndim == 1 else array
+    if array is None:
+        raise InputError(f"Expected an array, got {type(values).__name__}.")
     return array
+
+
+def _objects(items: Sequence[Any]) -> NDArray[Any]:
+    return np.fromiter(items, dtype=object, count=len(items))
+
+
+def _as_array(table: Any) -> NDArray[Any]:
+    if hasattr(table, "tocsr"):
+        raise InputError("Sparse data is not supported: expected a table with all its cells.")
+    array = plain_array(table)
+    rows = array if array.ndim == 1 else table
+    if array.dtype.kind in "OSU" and isinstance(table, (list, tuple)) and array.ndim in (1, 2):
+        array = _matrix(list(rows))
+    if array.ndim != 2:
+        raise _not_a_table(array.ndim)
+    if array.dtype.kind == "c":
+        raise InputError("Complex data not supported.")
+    return array
+
+
+def _not_a_table(dimensions: int) -> InputError:
+    return InputError(
+        f"Expected 2D array, got {dimensions}D array instead. "
+        "Reshape your data to rows and columns."
+    )
+
+
+def _matrix(rows: Sequence[Any]) -> NDArray[Any]:
+    """Rows of cells that keep their types."""
+    if not all(isinstance(row, (list, tuple, np.ndarray)) for row in rows):
+        raise _not_a_table(1)
+    widths = {len(row) for row in rows}
+    if len(widths) != 1:
+        raise InputError("Expected rows of one length.")
+    [width] = widths
+    matrix = np.empty((len(rows), width), dtype=object)
+    for i, row in enumerate(rows):
+        matrix[i] = _objects(row)
+    return matrix
 
 
 def _frame(table: Any) -> Any:
@@ -300,4 +357,5 @@ def _series(values: Any) -> Any:
 
 
 def _is_frame(table: Any) -> bool:
-    return hasattr(table, "__dataframe__") or hasattr(table, "columns")
+    # Asked of the type: a lazy frame would have to be computed to tell its columns.
+    return hasattr(type(table), "__dataframe__") or hasattr(type(table), "columns")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Sequence
 from numbers import Integral
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,6 +16,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dpfair.errors import InputError, PrivacyLeakWarning, SchemaError
 from dpfair.inference import infer_outcome, infer_schema
+from dpfair.privacy.events import DpEvent
+from dpfair.privacy.ledger import Ledger
+from dpfair.privacy.payment import ChargeTo, Payment
 from dpfair.schema import Outcome, Schema
 from dpfair.table import (
     Records,
@@ -21,7 +26,9 @@ from dpfair.table import (
     encode,
     get_column,
     outcome_codes,
+    plain_array,
     row_count,
+    sound_table,
     words,
 )
 
@@ -40,10 +47,13 @@ class TabularInput:
     __metadata_request__score: ClassVar = {"sensitive_features": True}
 
     schema: Schema | None
+    ledger: ChargeTo | str | Path | None
     sensitive: str | int | Sequence[str] | None
     strict: bool
     schema_: Schema
     classes_: NDArray[Any]
+    # Set for a fit on a part of a table that coins have chosen: an error would tell its size.
+    _may_have_no_rows = False
 
     def score(self, X: Any, y: Any, sensitive_features: Any = None) -> float:
         """The share of records whose decision equals their label."""
@@ -59,6 +69,26 @@ class TabularInput:
         tags.classifier_tags.multi_class = False
         tags.classifier_tags.poor_score = True
         return tags
+
+    def _payment(self, own: Ledger, X: Any, *, leak: str = "") -> Payment:
+        """Refuse what the ledger file cannot pay for, before any record is read."""
+        if self.schema is None or self.schema.inferred:
+            leak = "a schema that was read off the data is not"
+
+        def plan() -> list[tuple[str, str, DpEvent]]:
+            schema = self._fix_schema(X, np.empty(0), None, None)
+            planned: list[tuple[str, str, DpEvent]] = self.planned_events(schema)  # type: ignore[attr-defined]
+            return planned
+
+        unit = getattr(self, "unit", None)
+        return Payment(
+            self.ledger,
+            own,
+            plan,
+            purpose=f"fit {type(self).__name__}",
+            unit=None if unit is None else column_name(X, unit),
+            leak=leak,
+        )
 
     def _training_records(self, X: Any, y: Any, sensitive_features: Any) -> Records:
         """Fix the schema and encode; values that contradict a declared schema never raise."""
@@ -86,7 +116,8 @@ class TabularInput:
             if self.schema is None:
                 raise SchemaError("Groups by several columns need a declared schema.")
             return self.schema.with_sensitive(self.sensitive)
-        assert self.sensitive is None or isinstance(self.sensitive, (str, int))
+        if not (self.sensitive is None or isinstance(self.sensitive, (str, Integral))):
+            raise SchemaError("Expected sensitive to be the name or the position of a column.")
         sensitive = None if self.sensitive is None else column_name(table, self.sensitive)
         if self.schema is not None:
             return self.schema if sensitive is None else self.schema.with_sensitive(sensitive)
@@ -121,14 +152,28 @@ class TabularInput:
 
 
 def check_table(estimator: Any, X: Any, *, reset: bool) -> Any:
-    """Let scikit-learn remember (or compare) the columns; arrays are checked for their form."""
-    if hasattr(X, "columns") or hasattr(X, "__dataframe__"):
-        if reset or hasattr(estimator, "n_features_in_"):  # a model from a file finds by name
-            validate_data(estimator, X, reset=reset, skip_check_array=True)
-        if row_count(X) == 0:
-            raise InputError("Found array with 0 sample(s): the table has no rows.")
-        return X
-    return validate_data(estimator, X, reset=reset, dtype=None, ensure_all_finite=False)
+    """A table of a sound form; scikit-learn remembers (or compares) its columns."""
+    table = sound_table(X)
+    least = 0 if getattr(estimator, "_may_have_no_rows", False) else 1
+    if isinstance(table, np.ndarray):
+        how: dict[str, Any] = {
+            "dtype": None,
+            "ensure_all_finite": False,
+            "ensure_min_samples": least,
+        }
+    elif reset or hasattr(estimator, "n_features_in_"):
+        how = {"skip_check_array": True}
+    else:  # a model from a file finds its columns by name
+        how = {}
+    try:
+        if how:
+            validate_data(estimator, table, reset=reset, **how)
+    except (TypeError, ValueError) as error:
+        # The first line says what is wrong; others may show the table.
+        raise InputError(str(error).split("\n")[0]) from None
+    if row_count(table) < least:
+        raise InputError("Found array with 0 sample(s): the table has no rows.")
+    return table
 
 
 def column_name(table: Any, column: str | int) -> str:
@@ -162,7 +207,7 @@ def label_array(y: Any, n: int) -> NDArray[Any]:
         y = y.to_pylist()  # pyarrow refuses to make an array with gaps
     elif hasattr(y, "to_numpy"):
         y = y.to_numpy()
-    labels = np.asarray(y)
+    labels = plain_array(y)
     if labels.ndim == 2 and labels.shape[1] == 1:
         from sklearn.utils.validation import column_or_1d
 
@@ -186,8 +231,10 @@ def _check_binary(labels: NDArray[Any]) -> None:
 def _class_values(label: Outcome, labels: NDArray[Any] | None) -> NDArray[Any]:
     """The classes as whole numbers or text; in the type of the labels, if those may be read."""
     if labels is None:
-        whole = all(value.lstrip("-").isdigit() for value in label.values)
-        return np.array([int(value) for value in label.values] if whole else label.values)
+        if all(re.fullmatch("-?[0-9]{1,18}", value) for value in label.values):
+            classes = np.array([int(value) for value in label.values])
+            return classes if classes[0] != classes[1] else np.array(label.values)  # "1" and "01"
+        return np.array(label.values)
     kind: str = labels.dtype.kind
     if kind == "O" and len(labels):
         kind = {bool: "b", int: "i", float: "f"}.get(type(labels[0]), "O")

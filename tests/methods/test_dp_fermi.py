@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -154,3 +155,19 @@ def test_weight_zero_is_plain_logistic_regression(loans, loan_schema):
 def test_bad_settings_are_refused(settings, loans, loan_schema):
     with pytest.raises(InputError):
         DPFermi(1, schema=loan_schema, **settings).fit(*loans)
+
+
+def test_an_empty_batch_has_a_gradient_of_the_usual_shape():
+    penalty = FermiPenalty(np.full((1, 2), 0.5), np.ones(1))
+    none = np.empty(0, np.float32)
+    by_score, by_dual = penalty.gradients(Batch(none, none, none.astype(np.int64)), np.ones(4))
+    assert by_score.shape == (0,)
+    assert by_dual.shape == (0, 4)
+
+
+def test_an_empty_batch_gets_its_noise_like_any_other(loan_schema):
+    from sample_tables import make_loans
+
+    schema = replace(loan_schema, rows=200)  # so that batches of three records are mostly empty
+    model = DPFermi(2, schema=schema, epochs=1, batch_size=10, random_state=0)
+    assert np.isfinite(model.fit(*make_loans(3)).scorer_.weights).all()

@@ -1,6 +1,7 @@
 """The ``dpfair`` command: one file per subcommand.
 
-Exit codes: 0 done, 2 bad input (one sentence on standard error), 3 budget refused.
+Exit codes: 0 done, 1 a check failed, 2 bad input (one sentence on standard error), 3 budget
+refused.
 """
 
 from __future__ import annotations
@@ -12,14 +13,17 @@ from typing import TextIO
 import typer
 
 from dpfair.cli.account import account
+from dpfair.cli.audit import audit
 from dpfair.cli.benchmark import benchmark
 from dpfair.cli.demo import demo
 from dpfair.cli.evaluate import evaluate
 from dpfair.cli.fit import fit
 from dpfair.cli.frontier import frontier
+from dpfair.cli.ledger import ledger
 from dpfair.cli.predict import predict
 from dpfair.cli.report import report
 from dpfair.cli.reproduce import reproduce
+from dpfair.cli.verify import verify
 from dpfair.errors import BudgetError, InputError
 
 __all__ = ["app", "main"]
@@ -31,8 +35,21 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (demo, fit, predict, evaluate, frontier, account, report, reproduce, benchmark):
+for command in (
+    demo,
+    fit,
+    predict,
+    evaluate,
+    frontier,
+    account,
+    report,
+    verify,
+    audit,
+    reproduce,
+    benchmark,
+):
     app.command()(command)
+app.add_typer(ledger)
 
 
 @app.callback(invoke_without_command=True)

@@ -2,29 +2,71 @@
 
 from __future__ import annotations
 
-from dpfair.cli.options import AsJson, Data, ModelFile
+from typing import Annotated, Any
+
+import typer
+
+from dpfair.cli.options import (
+    AsJson,
+    Data,
+    LedgerKey,
+    LedgerPath,
+    LedgerScope,
+    ModelFile,
+    charge_to,
+)
 from dpfair.cli.output import print_json, say
 from dpfair.cli.tables import needed_columns, read_data
-from dpfair.errors import SchemaError
+from dpfair.errors import InputError, SchemaError
 
 
-def evaluate(model: ModelFile, data: Data, as_json: AsJson = False) -> None:
-    """Accuracy, gap and group rates on DATA. Internal numbers: they read records unpaid."""
+def evaluate(
+    model: ModelFile,
+    data: Data,
+    private_epsilon: Annotated[
+        float | None, typer.Option(help="Release the numbers with noise, at this cost.")
+    ] = None,
+    ledger: LedgerPath = None,
+    scope: LedgerScope = "",
+    key: LedgerKey = None,
+    as_json: AsJson = False,
+) -> None:
+    """Accuracy, gap and group rates on DATA: internal numbers, unless they are paid for."""
+    from dpfair.cli.paying import keep_numbers, kept_numbers
     from dpfair.evaluation import evaluate as measure
-    from dpfair.fairness.notions import NOTIONS
+    from dpfair.evaluation import evaluate_privately
     from dpfair.model_file import load_model
 
+    to = charge_to(ledger, scope, key)
+    if to is not None and private_epsilon is None:
+        raise InputError("--ledger belongs to --private-epsilon: exact numbers cannot be paid for.")
+    earlier = kept_numbers(to)
+    if earlier is not None:
+        _show_private(earlier, as_json=as_json)
+        return
     fitted = load_model(model)
     frame = read_data(data)
     name = fitted.schema_.label.name
     if name not in frame.columns:
         raise SchemaError(f"The table has no label column {name!r}.")
     unit = None if fitted.unit is None else str(fitted.unit)
-    result = measure(fitted, needed_columns(frame, fitted.schema_, unit), frame[name])
+    table = needed_columns(frame, fitted.schema_, unit)
+    if private_epsilon is not None:
+        paid = evaluate_privately(fitted, table, frame[name], epsilon=private_epsilon, ledger=to)
+        keep_numbers(to, paid.to_json())
+        _show_private(paid.to_json(), as_json=as_json)
+        return
+    result = measure(fitted, table, frame[name])
     if as_json:
         print_json(result)
         return
     say("dpfair: these numbers read records without paying: internal, do not publish.")
+    _print_internal(result)
+
+
+def _print_internal(result: dict[str, Any]) -> None:
+    from dpfair.fairness.notions import NOTIONS
+
     print(f"Records   {result['n']}")
     print(f"Accuracy  {result['accuracy']:.4f}")
     floor = (
@@ -33,5 +75,28 @@ def evaluate(model: ModelFile, data: Data, as_json: AsJson = False) -> None:
     print(f"Gap       {result['gap']:.4f}{floor}")
     if "notion_gap" in result:
         print(f"Gap in {NOTIONS[result['notion']].title}: {result['notion_gap']:.4f}")
-    for group, rate in result["group_rates"].items():
+    _print_rates(result["group_rates"])
+
+
+def _show_private(result: dict[str, Any], *, as_json: bool) -> None:
+    from dpfair.certificate import round_down, round_up
+    from dpfair.fairness.notions import NOTIONS
+
+    if as_json:
+        print_json(result)
+        return
+    least, most = round_down(result["accuracy_bound"]), round_up(result["gap_bound"])
+    print(f"Records   about {result['n']}")
+    print(f"Accuracy  {result['accuracy']:.4f}   (at least {least})")
+    print(f"Gap       {result['gap']:.4f}   (at most {most}) in {NOTIONS[result['notion']].title}")
+    _print_rates(result["group_rates"])
+    print(f"Privacy   epsilon = {result['epsilon']:g}, paid for these numbers.")
+    print(
+        f"The bounds hold for new records with {100 * result['confidence']:.10g}% confidence, if "
+        "these records took no part in training."
+    )
+
+
+def _print_rates(rates: dict[str, float]) -> None:
+    for group, rate in rates.items():
         print(f"  accepted in {group}: {rate:.4f}")

@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dpfair import validate
-from dpfair.cli.options import AsJson, Data, Delta, Seed, numbers
+from dpfair.cli.options import (
+    AsJson,
+    Data,
+    Delta,
+    LedgerKey,
+    LedgerPath,
+    LedgerScope,
+    Seed,
+    charge_to,
+    numbers,
+)
 from dpfair.cli.output import (
     account_lines,
     check_writable,
@@ -26,6 +36,7 @@ from dpfair.table import column_names
 if TYPE_CHECKING:
     import polars as pl
 
+    from dpfair.privacy.payment import ChargeTo
     from dpfair.private_fair import PrivateFairClassifier
 
 
@@ -66,8 +77,14 @@ def fit(
     costs: Annotated[
         str, typer.Option(help="Cost of a wrong acceptance and of a wrong rejection, as A,B.")
     ] = "1,1",
+    arithmetic: Annotated[
+        str, typer.Option(help="exact, or float64: noisy gradients in floating point.")
+    ] = "exact",
     relation: Annotated[str, typer.Option(help="add_remove or replace_one.")] = "add_remove",
     composition: Annotated[str, typer.Option(help="tight or basic (the paper's sum).")] = "tight",
+    ledger: LedgerPath = None,
+    scope: LedgerScope = "",
+    key: LedgerKey = None,
     seed: Seed = None,
     out: Annotated[Path | None, typer.Option(help="Write the model to this file.")] = None,
     report: Annotated[Path | None, typer.Option(help="Write an HTML report to this file.")] = None,
@@ -80,6 +97,7 @@ def fit(
     validate.positive(epsilon=epsilon)
     validate.in_open_interval(0, 1, delta=delta)
     check_writable(out, report)
+    payer = charge_to(ledger, scope, key)
     if dry_run and infer_schema:
         raise InputError("--dry-run reads no record, and --infer-schema would have to.")
     frame = None
@@ -92,6 +110,7 @@ def fit(
         say("dpfair: warning: the schema was read off the data, which is not private.")
     declared = _with_columns(declared, label, sensitive)
 
+    from dpfair.learners.logistic import PrivateLogisticRegression
     from dpfair.private_fair import PrivateFairClassifier
 
     model = PrivateFairClassifier(
@@ -106,7 +125,9 @@ def fit(
         target=_target(target),
         capacity=capacity,
         costs=_costs(costs),
+        learner=PrivateLogisticRegression(arithmetic=arithmetic),
         relation=relation,
+        ledger=payer,
         composition=composition,
         unit=unit,
         rows_per_unit=rows_per_unit,
@@ -116,10 +137,11 @@ def fit(
     if dry_run:
         _show_plan(model, declared, as_json=as_json)
         return
-    frame = read_data(data) if frame is None else frame
-    if declared.label.name not in column_names(frame):
-        raise SchemaError(f"The table has no column {declared.label.name!r}.")
-    model.fit(needed_columns(frame, declared, unit), frame[declared.label.name])
+    earlier = _earlier(payer)
+    if earlier is not None:
+        model = earlier
+    else:
+        _fit(model, declared, data, frame, payer)
     _write(model, out, report)
     if as_json:
         print_json(fit_summary(model))
@@ -129,6 +151,42 @@ def fit(
     for what, path in (("Model", out), ("Report", report)):
         if path is not None:
             print(f"{what}: {path}")
+    if payer is not None:
+        print(f"Ledger: {payer.path} ({_left(payer)})")
+
+
+def _earlier(payer: ChargeTo | None) -> PrivateFairClassifier | None:
+    if payer is None:
+        return None
+    from dpfair.cli.paying import kept_model
+
+    return kept_model(payer)
+
+
+def _fit(
+    model: PrivateFairClassifier,
+    schema: Schema,
+    data: str,
+    frame: pl.DataFrame | None,
+    payer: ChargeTo | None,
+) -> None:
+    model.check_budget(schema)
+    frame = read_data(data) if frame is None else frame
+    if schema.label.name not in column_names(frame):
+        raise SchemaError(f"The table has no column {schema.label.name!r}.")
+    unit = None if model.unit is None else str(model.unit)
+    model.fit(needed_columns(frame, schema, unit), frame[schema.label.name])
+    if payer is not None:
+        from dpfair.cli.paying import keep_model
+
+        keep_model(payer, model)
+
+
+def _left(payer: ChargeTo) -> str:
+    from dpfair.privacy.ledger_file import LedgerFile
+
+    file = LedgerFile(payer.path)
+    return f"{file.spent:.4f} of {file.epsilon:g} spent by {len(file.entries)} charges"
 
 
 def _target(text: str | None) -> float | str | None:
@@ -210,6 +268,7 @@ def _with_columns(schema: Schema, label: str | None, sensitive: str | None) -> S
 def _show_plan(model: PrivateFairClassifier, schema: Schema, *, as_json: bool) -> None:
     from dpfair.privacy.events import event_to_json
 
+    model.check_budget(schema)
     ledger = model.rehearse(schema)
     if as_json:
         entries: list[dict[str, Any]] = [

@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dpfair.errors import InputError
 
-__all__ = ["AsJson", "Data", "Delta", "ModelFile", "Seed", "numbers"]
+if TYPE_CHECKING:
+    from dpfair.privacy.payment import ChargeTo
+
+__all__ = [
+    "AsJson",
+    "Data",
+    "Delta",
+    "LedgerKey",
+    "LedgerPath",
+    "LedgerScope",
+    "ModelFile",
+    "Seed",
+    "charge_to",
+    "numbers",
+]
 
 Data = Annotated[
     str, typer.Argument(metavar="DATA", help="A CSV or Parquet file, or the word adult or credit.")
@@ -23,6 +37,26 @@ Seed = Annotated[
     int | None,
     typer.Option(help="Make the run repeatable. The result is then NOT private."),
 ]
+LedgerPath = Annotated[
+    Path | None, typer.Option(help="The ledger file of the data set, which pays.")
+]
+LedgerScope = Annotated[
+    str, typer.Option(help="The part of the ledger's data set that DATA is, such as 2025/north.")
+]
+LedgerKey = Annotated[
+    str | None, typer.Option(help="A name for this job: tried again, it neither pays nor draws.")
+]
+
+
+def charge_to(ledger: Path | None, scope: str, key: str | None) -> ChargeTo | None:
+    """Who pays, if anybody."""
+    if ledger is None:
+        if scope or key is not None:
+            raise InputError("--scope and --key belong to --ledger.")
+        return None
+    from dpfair.privacy.payment import ChargeTo
+
+    return ChargeTo(ledger, scope, key)
 
 
 def numbers(text: str, option: str) -> list[float]:

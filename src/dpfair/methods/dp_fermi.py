@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from dpfair.privacy.accountants import calibrate
 from dpfair.privacy.events import DpEvent
 from dpfair.privacy.ledger import Ledger
 from dpfair.privacy.noise import Noise, noise_source
+from dpfair.privacy.payment import ChargeTo
 from dpfair.schema import Schema
 from dpfair.table import Records
 from dpfair.tabular import TabularInput
@@ -59,7 +61,7 @@ class DPFermi(TabularInput, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         training file. None penalises all groups (``"reference"`` then takes the first record's).
     notion
         ``"demographic_parity"`` or ``"equalized_odds"``.
-    schema, sensitive, relation, strict, random_state
+    schema, sensitive, relation, ledger, strict, random_state
         As in :class:`dpfair.PrivateFairClassifier`.
     epochs, batch_size, theta_rate, dual_rate, clip, radius
         The settings of the published experiments.
@@ -91,6 +93,7 @@ class DPFermi(TabularInput, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         schema: Schema | None = None,
         sensitive: str | int | None = None,
         relation: str = "add_remove",
+        ledger: ChargeTo | str | Path | None = None,
         epochs: int = 50,
         batch_size: int = 1024,
         theta_rate: float = 0.005,
@@ -109,6 +112,7 @@ class DPFermi(TabularInput, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         self.schema = schema
         self.sensitive = sensitive
         self.relation = relation
+        self.ledger = ledger
         self.epochs = epochs
         self.batch_size = batch_size
         self.theta_rate = theta_rate
@@ -129,12 +133,15 @@ class DPFermi(TabularInput, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         ledger = Ledger(
             self.epsilon, self.delta, relation=self.relation, noise=noise_source(self.random_state)
         )
+        leak = "the published code is not" if self.variant == "reference" else ""
+        payment = self._payment(ledger, X, leak=leak)
         records = self._training_records(X, y, sensitive_features).in_first_group()
         if self.schema_.sensitive is None:
             warnings.warn(
                 "No sensitive column given: nothing is penalised.", FairnessWarning, stacklevel=2
             )
         blind = replace(self.schema_, sensitive=None, crosses=())
+        payment.pay()
         penalty = self._penalty(records, ledger)
         weights = self._train(design("standardised", blind, records), records, penalty, ledger)
         self.scorer_ = LinearScorer(blind, "standardised", weights)

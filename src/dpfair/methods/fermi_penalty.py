@@ -72,7 +72,7 @@ class FermiPenalty:
         by_own = 2 * (indicator[:, :, None] - own) * columns[:, None, :]
         by_dual = np.zeros((len(p), *self.shape), dtype=np.float32)
         by_dual[np.arange(len(p)), labels] = by_own * weight[:, None, None]
-        return weight * by_score * p * (1 - p), by_dual.reshape(len(p), -1)
+        return weight * by_score * p * (1 - p), by_dual.reshape(len(p), self.size)
 
     def _indicator(self, groups: NDArray[np.int64], labels: NDArray[np.int64]) -> Float32:
         """1{s = k} / sqrt(P(s | y)), one column per row of W."""

@@ -1,0 +1,139 @@
+"""``dpfair audit``: try to tell neighbours apart, and compare with what is claimed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dpfair import validate
+from dpfair.cli.audit_report import AuditReport
+from dpfair.cli.options import AsJson
+from dpfair.cli.output import print_json, say
+from dpfair.cli.progress import progress_bar
+from dpfair.errors import InputError
+
+if TYPE_CHECKING:
+    from dpfair.audit.catalogue import Method
+    from dpfair.audit.distinguish import Listening
+
+CONFIDENCE = 0.999
+NEIGHBOURS = 60
+# Samples on either input: a minute or two of work for each kind of target.
+MECHANISM_SAMPLES, FITS, ENTRY_SAMPLES = 100_000, 1_000, 20_000
+
+
+def audit(
+    target: Annotated[
+        str,
+        typer.Argument(
+            metavar="TARGET",
+            help="The word mechanisms (all of the library's), the name of a method, or a model "
+            "file written by fit.",
+        ),
+    ],
+    samples: Annotated[
+        int | None,
+        typer.Option(help="Outputs (of a method: fits) on either of two neighbouring inputs."),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Make the audit repeatable.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Try to tell neighbouring inputs apart; exit 1 if anything shows more than it claims."""
+    from dpfair.audit.catalogue import CATALOGUE
+    from dpfair.audit.distinguish import Listening
+
+    noise, methods = Listening(seed), {method.name: method for method in CATALOGUE}
+    if target == "mechanisms":
+        report = _mechanisms(MECHANISM_SAMPLES if samples is None else samples, noise)
+    elif target in methods:
+        report = _method(methods[target], FITS if samples is None else samples, noise)
+    elif Path(target).is_file():
+        report = _model(Path(target), ENTRY_SAMPLES if samples is None else samples, noise)
+    else:
+        raise InputError(
+            f"Expected a model file, the word mechanisms or a method ({', '.join(methods)}), "
+            f"got {target!r}."
+        )
+    if as_json:
+        print_json(report.to_json())
+    else:
+        print(report.to_text())
+    if report.failures:
+        raise typer.Exit(1)
+
+
+def _mechanisms(samples: int, noise: Listening) -> AuditReport:
+    from dpfair.audit.distinguish import distinguish_all
+    from dpfair.audit.mechanisms import library_mechanisms
+
+    mechanisms = library_mechanisms()
+    with _progress("sampling mechanisms", len(mechanisms)) as advance:
+        findings = distinguish_all(mechanisms, samples, noise, CONFIDENCE, lambda name: advance(1))
+    return AuditReport(
+        "Every mechanism of the library, run on neighbouring inputs",
+        findings,
+        [mechanism.name for mechanism in mechanisms],
+        "Samples are outputs on either of two neighbours.",
+        CONFIDENCE,
+    )
+
+
+def _method(method: Method, fits: int, noise: Listening) -> AuditReport:
+    from dpfair.audit.game import FEWEST_FITS, canary_game
+    from dpfair.audit.replay import replay_method
+    from dpfair.audit.sample import sample_schema
+    from dpfair.privacy.events import RELATIONS
+
+    validate.at_least(FEWEST_FITS, samples=fits)
+    schema = sample_schema()
+    replays = [replay_method(method, schema, name, at_least=NEIGHBOURS) for name in RELATIONS]
+    with _progress(f"fitting {method.name}", fits) as advance:
+        findings = canary_game(
+            method, schema, fits, noise, confidence=CONFIDENCE, progress=lambda done: advance(1)
+        )
+    return AuditReport(
+        f"{method.name}: {method.description}",
+        findings,
+        [finding.name for finding in findings],
+        f"Samples are fits on a table of few records ({findings[0].pair}).",
+        CONFIDENCE,
+        replays,
+    )
+
+
+def _model(path: Path, samples: int, noise: Listening) -> AuditReport:
+    from dpfair.audit.distinguish import distinguish_all
+    from dpfair.audit.entries import entry_mechanisms
+    from dpfair.model_file import load_model
+
+    model = load_model(path)
+    ledger, privacy = model.ledger_, model.certificate_.privacy
+    if not privacy.private:
+        say(f"dpfair: this model says itself that it is not private: {'; '.join(privacy.leaks)}.")
+    named = [
+        (f"{entry.scope or 'all'}: {entry.purpose}", mechanism)
+        for entry in ledger.entries
+        for mechanism in entry_mechanisms(entry, ledger.relation)
+    ]
+    names, mechanisms = [name for name, _ in named], [mechanism for _, mechanism in named]
+    with _progress("sampling the ledger's entries", len(named)) as advance:
+        findings = distinguish_all(mechanisms, samples, noise, CONFIDENCE, lambda name: advance(1))
+    return AuditReport(
+        f"{path}: epsilon {ledger.spent:.4g} of {ledger.epsilon:g}, delta {ledger.delta:g}, "
+        f"{ledger.relation}; the certificate follows from the ledger",
+        findings,
+        names,
+        "Each entry of the ledger was run again by this installation, with the entry's parameters "
+        "and the record that shows most; Gaussian noise is tested at a larger delta, too.",
+        CONFIDENCE,
+    )
+
+
+@contextmanager
+def _progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
+    with progress_bar(what, total) as advance:
+        yield advance or (lambda done: None)

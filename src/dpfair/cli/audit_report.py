@@ -1,0 +1,133 @@
+"""What an audit found, as a table for people and as data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from textwrap import fill
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dpfair.audit.distinguish import Finding
+    from dpfair.audit.replay import ReplayReport
+
+__all__ = ["AuditReport"]
+
+WIDTH = 100
+MOST_VIOLATIONS = 10
+
+MEANING = (
+    "A lower bound is what the samples prove: the true epsilon is at least that large. Above the "
+    "claim it refutes the claim; below, it is evidence and no proof."
+)
+KNOWN = (
+    "rounding shows more than the ideal mechanism would, and certificates say so; models with "
+    'arithmetic="exact" have no such noise.'
+)
+
+
+@dataclass(frozen=True)
+class AuditReport:
+    """The result of one audit.
+
+    Parameters
+    ----------
+    heading
+        What was audited.
+    findings, names
+        The claims that were tested, and what each is called.
+    samples
+        What a sample is.
+    confidence
+        With which all bounds hold together.
+    replays
+        Replays of a method, if it is one.
+    """
+
+    heading: str
+    findings: Sequence[Finding]
+    names: Sequence[str]
+    samples: str
+    confidence: float
+    replays: Sequence[ReplayReport] = ()
+
+    @property
+    def failures(self) -> int:
+        """How many of the checks failed."""
+        broken = sum(bool(replay.violations) for replay in self.replays)
+        return broken + sum(finding.failed for finding in self.findings)
+
+    def to_json(self) -> dict[str, Any]:
+        """All that the text says."""
+        return {
+            "audited": self.heading,
+            "passed": self.failures == 0,
+            "confidence": self.confidence,
+            "findings": [
+                _finding_to_json(name, finding)
+                for name, finding in zip(self.names, self.findings, strict=True)
+            ],
+            "replays": [_replay_to_json(replay) for replay in self.replays],
+        }
+
+    def to_text(self) -> str:
+        """A table, and how to read it."""
+        lines = [self.heading, ""]
+        for replay in self.replays:
+            lines += _replay_lines(replay)
+        lines += ["", *self._table()] if self.replays else self._table()
+        together = f"All bounds hold together with {100 * self.confidence:g} % confidence."
+        notes = [f"{self.samples} {together}", MEANING]
+        limits = {finding.limit for finding in self.findings if finding.exceeds and finding.limit}
+        notes += [f"{limit}: {KNOWN}" for limit in sorted(limits)]
+        lines += ["", *(fill(note, WIDTH) for note in notes), ""]
+        checks = len(self.findings) + len(self.replays)
+        verdict = f"FAILED: {self.failures} of {checks} checks." if self.failures else "Passed."
+        return "\n".join([*lines, verdict])
+
+    def _table(self) -> Iterator[str]:
+        width = max(map(len, ("mechanism", *self.names)))
+        yield f"{'':<{width}}  {'claimed':^16}  lower bound"
+        head = f"{'epsilon':>7}  {'delta':>7}  {'epsilon':>11}  {'samples':>7}  verdict"
+        yield f"{'mechanism':<{width}}  {head}"
+        for name, finding in zip(self.names, self.findings, strict=True):
+            yield (
+                f"{name:<{width}}  {finding.epsilon:7.3f}  {finding.delta:>7g}  "
+                f"{finding.shown.epsilon:11.3f}  {finding.samples:7d}  {finding.verdict}"
+            )
+
+
+def _finding_to_json(name: str, finding: Finding) -> dict[str, Any]:
+    return {
+        "mechanism": name,
+        "claimed_epsilon": finding.epsilon,
+        "delta": finding.delta,
+        "lower_bound": finding.shown.epsilon,
+        "verdict": finding.verdict,
+        "failed": finding.failed,
+        "neighbours": finding.pair,
+        "samples": finding.samples,
+        "event": asdict(finding.shown.event),
+        "hits": list(finding.shown.hits),
+        "trials": list(finding.shown.trials),
+    }
+
+
+def _replay_to_json(replay: ReplayReport) -> dict[str, Any]:
+    return {
+        "relation": replay.relation,
+        "neighbours": replay.pairs,
+        "without_model": replay.failed,
+        "violations": [asdict(violation) for violation in replay.violations],
+    }
+
+
+def _replay_lines(replay: ReplayReport) -> Iterator[str]:
+    count = len(replay.violations)
+    failed = f" ({replay.failed} without a model)" if replay.failed else ""
+    found = f"{count} VIOLATIONS" if count else "no violation"
+    yield f"Replay under {replay.relation:<11}  {replay.pairs} neighbours{failed}: {found}"
+    for violation in replay.violations[:MOST_VIOLATIONS]:
+        yield f"  {violation.neighbours}: {violation.sentence}"
+    if count > MOST_VIOLATIONS:
+        yield f"  and {count - MOST_VIOLATIONS} more"

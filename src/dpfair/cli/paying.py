@@ -1,0 +1,57 @@
+"""Jobs with a key: what was paid and finished is handed out again, not drawn again."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dpfair.cli.output import say
+from dpfair.model_file import load_model, model_bytes, write_model
+from dpfair.privacy.ledger_file import LedgerFile
+
+if TYPE_CHECKING:
+    from dpfair.privacy.payment import ChargeTo
+    from dpfair.private_fair import PrivateFairClassifier
+
+__all__ = ["keep_model", "keep_numbers", "kept_model", "kept_numbers"]
+
+
+def kept_model(payer: ChargeTo | None) -> PrivateFairClassifier | None:
+    """The model that an earlier try of this job has made, if it came to its end."""
+    content = _kept(payer)
+    if content is None:
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        return load_model(write_model(content, Path(folder) / "kept.dpfair"))
+
+
+def keep_model(payer: ChargeTo | None, model: PrivateFairClassifier) -> None:
+    """Keep a finished model in the ledger, before it is written anywhere else."""
+    if payer is not None and payer.key is not None:
+        LedgerFile(payer.path).keep(payer.key, model_bytes(model))
+
+
+def kept_numbers(payer: ChargeTo | None) -> dict[str, Any] | None:
+    """The numbers that an earlier try of this job has released."""
+    content = _kept(payer)
+    if content is None:
+        return None
+    numbers: dict[str, Any] = json.loads(content)
+    return numbers
+
+
+def keep_numbers(payer: ChargeTo | None, numbers: dict[str, Any]) -> None:
+    """Keep released numbers in the ledger, before they are shown."""
+    if payer is not None and payer.key is not None:
+        LedgerFile(payer.path).keep(payer.key, json.dumps(numbers, sort_keys=True).encode())
+
+
+def _kept(payer: ChargeTo | None) -> bytes | None:
+    if payer is None or payer.key is None:
+        return None
+    content = LedgerFile(payer.path).kept(payer.key)
+    if content is not None:
+        say(f"dpfair: the job {payer.key!r} was done before; nothing was charged or drawn again.")
+    return content

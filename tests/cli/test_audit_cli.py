@@ -1,0 +1,215 @@
+"""``dpfair audit`` as a user types it: tables, data, exit codes."""
+
+from __future__ import annotations
+
+import json
+from importlib import import_module
+
+import pytest
+from sample_tables import LOANS, make_loans
+
+from dpfair import PrivateFairClassifier, PrivateLogisticRegression, Schema, save_model
+from dpfair.audit import mechanisms
+from dpfair.audit.catalogue import CATALOGUE
+from dpfair.audit.counts import count_mechanisms
+from dpfair.audit.precision import STATED, precision_mechanisms
+from dpfair.cli import _run
+from dpfair.postprocessor import FairPostProcessor
+from dpfair.privacy.noise import Noise
+
+COMMAND = import_module("dpfair.cli.audit")  # its name in the package is the function's
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models")
+    X, y = make_loans(300)
+    for name, settings in {
+        "model": {},
+        "seeded": {"random_state": 1},
+    }.items():
+        model = PrivateFairClassifier(
+            2,
+            schema=Schema.from_dict(LOANS),
+            rule="algorithm2",
+            learner=PrivateLogisticRegression(steps=5),
+            **settings,
+        ).fit(X, y)
+        save_model(model, folder / f"{name}.dpfair")
+    return folder
+
+
+@pytest.fixture
+def few_mechanisms(monkeypatch):
+    """Two mechanisms stand for all."""
+    chosen = [count_mechanisms()[0], precision_mechanisms()[1]]
+    monkeypatch.setattr(mechanisms, "library_mechanisms", lambda: chosen)
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    """Few neighbours, and no certificates for what only the release is looked at."""
+    monkeypatch.setattr(COMMAND, "NEIGHBOURS", 0)
+    monkeypatch.setattr(FairPostProcessor, "_certify", lambda self, ledger, **_: None)
+
+
+def run(capsys, *arguments):
+    capsys.readouterr()
+    code = _run(["audit", *map(str, arguments)])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def half_the_noise(monkeypatch):
+    exact = Noise.discrete_laplace
+    monkeypatch.setattr(
+        Noise, "discrete_laplace", lambda self, parameter, size: exact(self, 2 * parameter, size)
+    )
+
+
+def test_mechanisms_are_a_table_that_explains_itself(few_mechanisms, capsys):
+    code, out, err = run(capsys, "mechanisms", "--samples", "10000", "--seed", "1")
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[3].split() == ["mechanism", "epsilon", "delta", "epsilon", "samples", "verdict"]
+    count = lines[4]
+    assert count.startswith("count ")
+    claimed, delta, shown, samples = (float(word) for word in count.split()[1:5])
+    assert (claimed, delta, samples) == (2, 0, 10000)
+    assert 1.6 < shown <= 2
+    assert count.endswith("within the claim")
+    assert lines[5].endswith(STATED)
+    assert "99.9 % confidence" in out
+    assert "the true epsilon is at least that large" in out
+    assert 'arithmetic="exact"' in out
+    assert lines[-1] == "Passed."
+    assert max(map(len, lines)) <= 100
+
+
+def test_the_columns_stand_under_their_heads(few_mechanisms, capsys):
+    _, out, _ = run(capsys, "mechanisms", "--samples", "400", "--seed", "1")
+    head, *rows = out.splitlines()[3:6]
+    for row in rows:
+        assert len(row[: row.rindex(row.split("  ")[-1])]) >= head.index("verdict")
+        assert row[head.index("verdict") - 2 : head.index("verdict")] == "  "
+        assert row[head.index("verdict")] != " "
+
+
+def test_data_say_the_same_as_the_table(few_mechanisms, capsys):
+    arguments = ("mechanisms", "--samples", "2000", "--seed", "1")
+    _, text, _ = run(capsys, *arguments)
+    code, out, _ = run(capsys, *arguments, "--json")
+    result = json.loads(out)
+    assert code == 0
+    assert result["passed"] is True
+    assert result["confidence"] == 0.999
+    for finding, line in zip(result["findings"], text.splitlines()[4:6], strict=True):
+        assert line.startswith(finding["mechanism"])
+        assert f"{finding['lower_bound']:.3f}" in line
+        assert line.endswith(finding["verdict"])
+        assert finding["hits"][0] <= finding["trials"][0]
+
+
+def test_without_a_seed_every_audit_has_other_samples(few_mechanisms, capsys):
+    results = [run(capsys, "mechanisms", "--samples", "2000", "--json")[1] for _ in range(2)]
+    assert results[0] != results[1]
+
+
+def test_too_little_noise_is_a_failed_check(few_mechanisms, capsys, monkeypatch):
+    half_the_noise(monkeypatch)
+    code, out, _ = run(capsys, "mechanisms", "--samples", "4000", "--seed", "1")
+    assert code == 1
+    assert "EXCEEDS ITS CLAIM" in out
+    assert out.splitlines()[-1] == "FAILED: 1 of 2 checks."
+    code, out, _ = run(capsys, "mechanisms", "--samples", "4000", "--seed", "1", "--json")
+    assert code == 1
+    assert json.loads(out)["passed"] is False
+    assert json.loads(out)["findings"][0]["failed"] is True
+
+
+def test_a_method_is_replayed_and_plays_the_canary_game(capsys):
+    code, out, err = run(capsys, "post-processor", "--samples", "100", "--seed", "1")
+    assert (code, err) == (0, "")
+    assert out.startswith("post-processor: The paper's rule on top of a public classifier")
+    for relation in ("add_remove", "replace_one"):
+        assert f"Replay under {relation:<11}" in out
+    assert out.count("no violation") == 2
+    assert "fits of post-processor" in out
+    assert "without / with the canary" in out
+    assert out.splitlines()[-1] == "Passed."
+
+
+def test_a_method_that_forgets_its_noise_fails(capsys, monkeypatch):
+    monkeypatch.setattr(Noise, "discrete_laplace", lambda self, parameter, size: [0] * size)
+    code, out, _ = run(capsys, "post-processor", "--samples", "450", "--seed", "1")
+    assert code == 1
+    assert "EXCEEDS ITS CLAIM" in out
+
+
+def test_a_violation_of_a_replay_is_told_and_fails(capsys, monkeypatch):
+    """Exact counts beside the noisy ones."""
+    release = FairPostProcessor._release
+
+    def leaky(self, cells, groups, ledger, dependence):
+        release(self, cells, groups, ledger, dependence)
+        self.exact_ = len(cells)
+
+    monkeypatch.setattr(FairPostProcessor, "_release", leaky)
+    code, out, _ = run(capsys, "post-processor", "--samples", "100", "--seed", "1")
+    assert code == 1
+    assert "VIOLATIONS" in out
+    assert "exact_" in out
+    assert "more" in out
+    code, out, _ = run(capsys, "post-processor", "--samples", "100", "--seed", "1", "--json")
+    assert code == 1
+    assert len(json.loads(out)["replays"][0]["violations"]) > 10
+
+
+def test_a_model_file_is_audited_entry_by_entry(models, capsys):
+    arguments = (models / "model.dpfair", "--samples", "3000", "--seed", "1")
+    code, out, err = run(capsys, *arguments)
+    assert (code, err) == (0, "")
+    assert "the certificate follows from the ledger" in out
+    assert "train: train the scorer" in out
+    assert "release: count the accepted by group" in out
+    result = json.loads(run(capsys, *arguments, "--json")[1])
+    *training, count = result["findings"]
+    assert [finding["delta"] for finding in training] == [1e-5, pytest.approx(0.05, abs=0.05)]
+    assert training[0]["claimed_epsilon"] == pytest.approx(2, rel=1e-3)
+    assert (count["claimed_epsilon"], count["delta"]) == (2, 0)
+    assert count["lower_bound"] > 1.4
+
+
+def test_a_model_is_audited_with_the_noise_of_this_installation(models, capsys, monkeypatch):
+    half_the_noise(monkeypatch)
+    code, out, _ = run(capsys, models / "model.dpfair", "--samples", "3000", "--seed", "1")
+    assert code == 1
+    [line] = [line for line in out.splitlines() if "EXCEEDS" in line]
+    assert line.startswith("release: count the accepted")
+
+
+def test_a_seeded_model_says_that_it_is_not_private(models, capsys):
+    code, _, err = run(capsys, models / "seeded.dpfair", "--samples", "400", "--seed", "1")
+    assert code == 0
+    assert "says itself that it is not private" in err
+
+
+def test_unknown_targets_name_the_known_ones(capsys, tmp_path):
+    code, out, err = run(capsys, "nobody")
+    assert (code, out) == (2, "")
+    assert err.startswith("dpfair: Expected a model file, the word mechanisms or a method (")
+    assert all(method.name in err for method in CATALOGUE)
+    assert err.count("\n") == 1
+    broken = tmp_path / "broken.dpfair"
+    broken.write_bytes(b"nothing")
+    code, _, err = run(capsys, broken)
+    assert code == 2
+    assert "is not a valid dpfair model" in err
+
+
+@pytest.mark.parametrize("target", ["mechanisms", "logistic"])
+@pytest.mark.parametrize("samples", ["10", "0", "-1", "many"])
+def test_samples_must_be_enough(target, samples, capsys):
+    code, out, err = run(capsys, target, "--samples", samples)
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1

@@ -1,0 +1,174 @@
+"""Commands that a ledger file pays for, and the ones that check it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from sample_tables import LOANS, make_loans
+
+from dpfair import LedgerFile
+from dpfair.cli import _run
+from dpfair.errors import BudgetError
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    X, y = make_loans(400)
+    monkeypatch.chdir(tmp_path)
+    import polars as pl
+
+    X.with_columns(repaid=pl.Series(y)).write_csv("loans.csv")
+    (tmp_path / "loans.json").write_text(json.dumps(LOANS))
+    LedgerFile.create("loans.ledger", 2, 1e-5, name="loans")
+    return tmp_path
+
+
+def run(capsys, *arguments):
+    code = _run([str(a) for a in arguments])
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def fit(capsys, *more, data="loans.csv", epsilon=1):
+    return run(
+        capsys,
+        *("fit", data, "--schema", "loans.json", "--epsilon", epsilon, "--mode", "reuse"),
+        *("--ledger", "loans.ledger", *more),
+    )
+
+
+def test_a_fit_is_charged_and_says_what_is_left(folder, capsys):
+    code, out, _ = fit(capsys, "--out", "m.dpfair")
+    assert code == 0
+    assert "Ledger: loans.ledger (1.0000 of 2 spent by 1 charges)" in out
+    assert len(LedgerFile("loans.ledger").entries) == 1
+
+
+def test_a_fit_over_the_budget_ends_with_3_before_the_table_is_read(folder, capsys):
+    code, out, err = fit(capsys, data="no such file.csv", epsilon=2.5)
+    assert code == 3
+    assert out == ""
+    assert "over the budget of 2; nothing was charged" in err
+    assert not LedgerFile("loans.ledger").entries
+
+
+def test_a_dry_run_looks_at_the_ledger_and_charges_nothing(folder, capsys):
+    assert fit(capsys, "--dry-run")[0] == 0
+    assert fit(capsys, "--dry-run", epsilon=3)[0] == 3
+    assert not LedgerFile("loans.ledger").entries
+
+
+def test_a_job_tried_again_gets_the_same_model_for_nothing(folder, capsys):
+    assert fit(capsys, "--key", "nightly", "--out", "one.dpfair")[0] == 0
+    spent = LedgerFile("loans.ledger").spent
+    code, out, err = fit(capsys, "--key", "nightly", "--out", "two.dpfair")
+    assert code == 0
+    assert "was done before; nothing was charged or drawn again" in err
+    assert (folder / "one.dpfair").read_bytes() == (folder / "two.dpfair").read_bytes()
+    assert LedgerFile("loans.ledger").spent == spent
+    assert "Accuracy" in out
+
+
+def test_a_job_that_crashed_after_paying_is_not_drawn_again(folder, capsys, monkeypatch):
+    from dpfair.cli import paying
+
+    def crash(*_):
+        raise BudgetError("power failure")
+
+    monkeypatch.setattr(paying, "keep_model", crash)
+    assert fit(capsys, "--key", "nightly")[0] == 3
+    monkeypatch.undo()
+    monkeypatch.chdir(folder)
+    code, out, err = fit(capsys, "--key", "nightly")
+    assert code == 2
+    assert out == ""
+    assert "'nightly' was charged before" in err
+    assert len(LedgerFile("loans.ledger").entries) == 1
+
+
+def test_parts_of_the_data_set_are_charged_apart(folder, capsys):
+    for part in ("north", "south"):
+        assert fit(capsys, "--scope", part, epsilon=1.5)[0] == 0
+    assert fit(capsys, epsilon=1.5)[0] == 3
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["--seed", "1"], "not private"),
+        (["--relation", "replace_one"], "about add_remove neighbours"),
+        (["--unit", "age", "--rows-per-unit", "2"], "protects every record"),
+        (["--key", ""], "key"),
+        (["--scope", "a//b"], "scope"),
+    ],
+)
+def test_what_a_ledger_does_not_pay_for_is_one_sentence(folder, capsys, more, words):
+    code, out, err = fit(capsys, *more)
+    assert code == 2
+    assert out == ""
+    assert words in err
+    assert err.count("\n") == 1
+    assert not LedgerFile("loans.ledger").entries
+
+
+def test_keys_and_scopes_need_a_ledger(folder, capsys):
+    for more in (["--key", "a"], ["--scope", "a"]):
+        code, _, err = run(
+            capsys, "fit", "loans.csv", "--schema", "loans.json", "--epsilon", 1, *more
+        )
+        assert code == 2
+        assert "belong to --ledger" in err
+
+
+def test_a_paid_model_verifies_and_a_changed_ledger_does_not(folder, capsys):
+    fit(capsys, "--out", "m.dpfair")
+    code, out, _ = run(capsys, "verify", "m.dpfair", "--ledger", "loans.ledger")
+    assert code == 0
+    assert "paid for exactly these charges" in out
+    LedgerFile.create("other.ledger", 2, 1e-5)
+    code, out, _ = run(capsys, "verify", "m.dpfair", "--ledger", "other.ledger", "--json")
+    assert code == 1
+    found = json.loads(out)
+    assert found["verified"] is False
+    assert [c["name"] for c in found["checks"] if c["passed"] is False] == ["payment"]
+
+
+def test_verify_of_a_broken_model_fails_and_of_none_is_bad_input(folder, capsys):
+    (folder / "broken.dpfair").write_bytes(b"no model")
+    code, out, _ = run(capsys, "verify", "broken.dpfair")
+    assert code == 1
+    assert "NOT VERIFIED" in out
+    code, _, err = run(capsys, "verify", "none.dpfair")
+    assert code == 2
+    assert "no model file" in err
+
+
+def test_paid_metrics_can_be_published_and_are_released_once_per_key(folder, capsys):
+    fit(capsys, "--out", "m.dpfair")
+    asked = ["evaluate", "m.dpfair", "loans.csv", "--private-epsilon", 0.2]
+    asked += ["--ledger", "loans.ledger", "--key", "metrics"]
+    code, first, err = run(capsys, *asked)
+    assert code == 0
+    assert "internal" not in err
+    assert "epsilon = 0.2, paid for these numbers" in first
+    code, second, err = run(capsys, *asked)
+    assert second == first
+    assert "done before" in err
+    code, out, _ = run(capsys, *asked, "--json")
+    assert json.loads(out)["internal"] is False
+    assert len(LedgerFile("loans.ledger").entries) == 2
+
+
+def test_exact_metrics_are_internal_and_no_ledger_pays_for_them(folder, capsys):
+    fit(capsys, "--out", "m.dpfair")
+    _, _, err = run(capsys, "evaluate", "m.dpfair", "loans.csv")
+    assert "internal, do not publish" in err
+    code, _, err = run(capsys, "evaluate", "m.dpfair", "loans.csv", "--ledger", "loans.ledger")
+    assert code == 2
+    assert "belongs to --private-epsilon" in err
+    code, _, _ = run(
+        capsys,
+        *("evaluate", "m.dpfair", "loans.csv", "--private-epsilon", 5, "--ledger", "loans.ledger"),
+    )
+    assert code == 3
