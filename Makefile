@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-slow lint bench evidence reproduce results clean help
+.PHONY: demo test test-slow lint audit bench evidence reproduce results clean help
 
 help:  ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -31,6 +31,9 @@ test: $(VENV)/installed-dev  ## The tests and doctests (a few minutes)
 
 test-slow: $(VENV)/installed-dev  ## The checks that take longer
 	$(BIN)/pytest -q -n 2 -m slow
+
+audit: $(VENV)/installed-dev  ## Everything that would catch us cheating, at full size (half an hour)
+	$(BIN)/python scripts/audit.py
 
 lint: $(VENV)/installed-dev  ## Style and types
 	$(BIN)/ruff check .

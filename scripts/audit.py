@@ -1,0 +1,183 @@
+"""Everything that would catch us cheating, at full size; exit 1 if anything is caught.
+
+    python scripts/audit.py                 # all sections, about half an hour on two cores
+    python scripts/audit.py replay mutants  # some of them
+
+The fast part of each section runs with the tests.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "tests"))
+
+from sample_tables import LOANS  # noqa: E402
+from trust import crash, race, tamper  # noqa: E402
+from trust.crash_fits import fitting  # noqa: E402
+from trust.detectors import detect  # noqa: E402
+from trust.mutants import MUTANTS  # noqa: E402
+
+from dpfair import LedgerFile, Schema  # noqa: E402
+from dpfair.audit.catalogue import CATALOGUE  # noqa: E402
+from dpfair.audit.distinguish import Listening, distinguish_all  # noqa: E402
+from dpfair.audit.mechanisms import library_mechanisms  # noqa: E402
+from dpfair.audit.replay import replay_method  # noqa: E402
+
+SAMPLES = 100_000
+POWER = 0.9  # of the claim must be shown for pure mechanisms, or the audit sees too little
+NEIGHBOURS = 60
+ALARM_SEEDS = 20
+KILLS = 1000
+TABLES = 10_000
+
+
+def mechanisms() -> bool:
+    """Lower bounds on epsilon by sampling; all hold together with 99.9 % confidence."""
+    print(f"{'mechanism':36} {'delta':>8} {'claimed':>8} {'at least':>9}  verdict")
+    findings = distinguish_all(library_mechanisms(), SAMPLES, Listening(0), 0.999)
+    weak = []
+    for f in findings:
+        print(f"{f.name:36} {f.delta:8g} {f.epsilon:8.4f} {f.shown.epsilon:9.4f}  {f.verdict}")
+        if f.delta == 0 and f.shown.epsilon < POWER * f.epsilon:
+            weak.append(f.name)
+    print(f"{len(findings)} mechanisms, {SAMPLES:,} samples on either side; too weak: {weak or 0}")
+    return not weak and not any(f.failed for f in findings)
+
+
+def replay() -> bool:
+    """Every method on neighbouring tables with the noisy answers fed back."""
+    schema, passed, pairs = Schema.from_dict({**LOANS, "rows": 30}), True, 0
+    for method in CATALOGUE:
+        for relation in ("add_remove", "replace_one"):
+            report = replay_method(method, schema, relation, at_least=NEIGHBOURS)
+            pairs += report.pairs
+            passed &= not report.violations and not report.failed
+            print(
+                f"{method.name:24} {relation:12} {report.pairs:4} neighbours "
+                f"{len(report.violations):3} violations {report.seconds:6.1f} s"
+            )
+            for violation in report.violations[:3]:
+                print(f"    {violation.neighbours}: {violation.sentence}")
+    print(f"{len(CATALOGUE)} methods, {pairs} pairs of neighbours")
+    return passed
+
+
+def mutants() -> bool:
+    """Deliberately broken twins: each must be caught."""
+    survivors = 0
+    print(f"{'broken on purpose':52} {'caught by':44} {'s':>6}")
+    for mutant in MUTANTS:
+        began = time.perf_counter()
+        with mutant.broken():
+            caught = [name for name in mutant.caught_by if detect(name, seed=0)]
+        survivors += len(caught) < len(mutant.caught_by)
+        said = ", ".join(caught) if caught else "NOTHING"
+        print(f"{mutant.name:52} {said:44} {time.perf_counter() - began:6.1f}")
+    print(f"{len(MUTANTS) - survivors} of {len(MUTANTS)} caught")
+    return survivors == 0
+
+
+def alarms() -> bool:
+    """The same detectors on the sound code: none may say anything."""
+    names = sorted({name for mutant in MUTANTS for name in mutant.caught_by})
+    false = 0
+    for name in names:
+        began = time.perf_counter()
+        found = {seed: detect(name, seed) for seed in range(1, ALARM_SEEDS + 1)}
+        alarmed = {seed: sentences for seed, sentences in found.items() if sentences}
+        false += len(alarmed)
+        print(f"{name:44} {len(alarmed)} of {ALARM_SEEDS} {time.perf_counter() - began:7.1f} s")
+        for seed, sentences in alarmed.items():
+            print(f"    seed {seed}: {sentences[0]}")
+    print(f"{false} false alarms of {len(names)} detectors on {ALARM_SEEDS} seeds each")
+    return false == 0
+
+
+def ledger() -> bool:
+    """Ledger files that crash, race and are forged."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        path = folder / "warm.ledger"
+        LedgerFile.create(path, crash.BUDGET, 1e-5)
+        warm = fitting(path)
+        for number in range(2):
+            warm(str(number), lambda: None)
+        damage = crash.kill_at_random(folder, KILLS, fitting, longest=0.15)
+        print(f"kill -9 of fits: {damage}")
+        LedgerFile.create(folder / "race.ledger", 2, 1e-5)
+        race_of = race.race_processes(folder / "race.ledger")
+        print(f"16 processes x 1000 charges of 1/500 against 2: {race_of}")
+        forged = folder / "forged.ledger"
+        tamper.varied_ledger(forged)
+        missed = sorted(set(tamper.undetected(forged)) - tamper.UNIMPORTANT)
+        print(f"flipped bytes of {forged.stat().st_size}: {len(missed)} not detected {missed[:5]}")
+    fair = (race_of.granted, race_of.charged, race_of.errors) == (1000, 1000, ())
+    return not damage.unpaid and damage.kills >= KILLS and fair and not missed
+
+
+def tables() -> bool:
+    """Random tables of every kind."""
+    from trust.fuzz_tables import fuzz
+
+    outcome = fuzz(TABLES, number=1)
+    print(f"{sum(outcome.values())} cases: {dict(outcome)}")
+    return True  # or it would have raised
+
+
+def models() -> bool:
+    """Hostile model files."""
+    from trust.hostile_models import ATTACKS, PLACES, honest_models
+    from trust.test_hostile_models import MOST_SECONDS, measured, written
+
+    with tempfile.TemporaryDirectory() as name:
+        folder, honest = Path(name), honest_models()
+        files = written(ATTACKS, honest, folder)
+        files |= {place: make(folder) for place, make in PLACES.items()}
+        found = measured(files, honest, folder)
+    accepted = [name for name, f in found.items() if f["error"] != "ModelFileError"]
+    slowest = max(found.values(), key=lambda f: f["seconds"])
+    largest = max(found.values(), key=lambda f: f["megabytes"])
+    print(
+        f"{len(found)} files, {len(accepted)} not refused {accepted[:3]}, the slowest in "
+        f"{slowest['seconds']:.2f} s, the largest took {largest['megabytes']:.0f} MB"
+    )
+    return not accepted and slowest["seconds"] < MOST_SECONDS
+
+
+SECTIONS: dict[str, Callable[[], bool]] = {
+    "mechanisms": mechanisms,
+    "replay": replay,
+    "mutants": mutants,
+    "alarms": alarms,
+    "ledger": ledger,
+    "tables": tables,
+    "models": models,
+}
+
+
+def main() -> int:
+    warnings.simplefilter("ignore")
+    unknown = set(sys.argv[1:]) - set(SECTIONS)
+    if unknown:
+        print(f"Expected some of {', '.join(SECTIONS)}, got {', '.join(unknown)}.", file=sys.stderr)
+        return 2
+    outcome = {}
+    for name in sys.argv[1:] or SECTIONS:
+        began = time.perf_counter()
+        print(f"\n== {name}: {SECTIONS[name].__doc__}", flush=True)
+        outcome[name] = SECTIONS[name]()
+        print(f"{'passed' if outcome[name] else 'FAILED'} in {time.perf_counter() - began:.0f} s")
+        sys.stdout.flush()
+    print(f"\n{'Nothing was caught.' if all(outcome.values()) else 'SOMETHING WAS CAUGHT.'}")
+    return 0 if all(outcome.values()) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

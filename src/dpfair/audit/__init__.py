@@ -1,0 +1,1 @@
+"""Looking for privacy bugs: by replay, which needs no statistics, and by sampling."""

@@ -1,0 +1,297 @@
+"""Every method that claims privacy, small enough that one fit takes milliseconds.
+
+An entry makes an unfitted model for a schema and a relation; audits know nothing else about it. A
+model has ``fit(X, y)``, says what it paid in ``ledger_``, and may have ``predict``,
+``predict_proba``, ``planned_events`` and ``certificate_``. What is no estimator is wrapped in one.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfair.audit.differences import PerRecord
+from dpfair.audit.sample import PERSON, sample_records, table_of
+from dpfair.errors import FairnessWarning
+from dpfair.evaluation import evaluate_privately
+from dpfair.learners.boosting import PrivateBoosting
+from dpfair.learners.logistic import PrivateLogisticRegression
+from dpfair.methods.algorithm2 import paper_algorithm2
+from dpfair.methods.dp_fermi import DPFermi
+from dpfair.postprocessor import FairPostProcessor
+from dpfair.private_fair import PrivateFairClassifier
+from dpfair.schema import Schema
+from dpfair.search import PrivateSearchCV
+from dpfair.table import get_column, numbers
+
+__all__ = ["CATALOGUE", "Method"]
+
+BUDGET = 3.0
+ROWS_OF_A_PERSON = 3
+
+
+@dataclass(frozen=True)
+class Method:
+    """One entry of the catalogue.
+
+    Parameters
+    ----------
+    name, description
+        For people.
+    make
+        Makes an unfitted model from a schema and a relation.
+    rows_per_unit
+        How many records of a person count; more than 1 if whole persons are protected.
+    refuses_unknown_groups
+        Whether a record of no declared group is an error by design: such a record cannot be
+        decided about, and is no neighbour.
+    """
+
+    name: str
+    description: str
+    make: Callable[[Schema, str], Any]
+    rows_per_unit: int = 1
+    refuses_unknown_groups: bool = False
+
+
+def _learner(**settings: Any) -> PrivateLogisticRegression:
+    return PrivateLogisticRegression(**{"steps": 4} | settings)
+
+
+def _sgd(**settings: Any) -> PrivateLogisticRegression:
+    # Enough noise: to calibrate that of sampled batches takes the accountant a second.
+    learner = PrivateLogisticRegression(solver="sgd", features="standardised", noise_multiplier=8)
+    learner.set_params(**{"steps": 6, "batch_size": 20, "arithmetic": "float64"} | settings)
+    return learner
+
+
+def _fair(schema: Schema, relation: str, **settings: Any) -> PrivateFairClassifier:
+    model = PrivateFairClassifier(BUDGET, schema=schema, relation=relation, smallest_group=4)
+    model.set_params(**{"learner": _learner()} | settings)
+    return model
+
+
+def _logistic(schema: Schema, relation: str, **settings: Any) -> Any:
+    settings = {"arithmetic": "float64"} | settings
+    return _learner(epsilon=BUDGET, schema=schema, relation=relation, **settings)
+
+
+def _logistic_sgd(schema: Schema, relation: str, **settings: Any) -> Any:
+    return _sgd(epsilon=BUDGET, schema=schema, relation=relation, **settings)
+
+
+def _boosting(schema: Schema, relation: str, arithmetic: str = "float64") -> Any:
+    few = {"steps": 3, "trees": 4, "depth": 2}
+    model = PrivateBoosting(BUDGET, schema=schema, relation=relation, arithmetic=arithmetic)
+    return model.set_params(**few)
+
+
+def _paper(schema: Schema, relation: str) -> Any:
+    model = paper_algorithm2(BUDGET, 1e-5, schema=schema, release_epsilon=0.5)
+    return model.set_params(relation=relation, learner=_sgd())
+
+
+class FirstNumber:
+    """A public classifier: positive from the middle of the first number's bounds on."""
+
+    def __init__(self, schema: Schema) -> None:
+        self.column = schema.numeric[0]
+        self.classes_ = np.array([0, 1])
+
+    def predict(self, X: Any) -> NDArray[np.int64]:
+        """0 or 1; what is no number is 0."""
+        values = numbers(get_column(X, self.column.name))
+        return np.asarray(values >= self.column.standard[0], dtype=np.int64)
+
+
+def _post(schema: Schema, relation: str, *, public_sizes: bool = False) -> Any:
+    assert schema.sensitive is not None
+    return FairPostProcessor(
+        FirstNumber(schema),
+        BUDGET,
+        sensitive=schema.sensitive.name,
+        groups=schema.groups,
+        held_out=True,
+        public_sizes=public_sizes,
+        relation=relation,
+    )
+
+
+def _fermi(schema: Schema, relation: str, **settings: Any) -> Any:
+    # Batches of everybody, whose noise is calibrated at once.
+    settings = {"epsilon": BUDGET, "epochs": 4, "batch_size": schema.rows or 1} | settings
+    return DPFermi(schema=schema, relation=relation, **settings)
+
+
+def _search(schema: Schema, relation: str) -> Any:
+    # Noise that needs no calibration: planning a search tries dozens of budgets.
+    template = PrivateLogisticRegression(steps=3, noise_multiplier=4.0, relation=relation)
+    grid = {"clip": [0.3, 1.0]}
+    return PrivateSearchCV(template, grid, epsilon=2 * BUDGET, mean_runs=1.5, schema=schema)
+
+
+def _search_fair(schema: Schema, relation: str) -> Any:
+    learner = _learner(steps=3, noise_multiplier=8.0)
+    template = _fair(schema, relation, learner=learner, notion="equalized_odds", tolerance=0.2)
+    grid = {"costs": [(1, 1), (1, 2)]}
+    return PrivateSearchCV(template, grid, epsilon=2 * BUDGET, mean_runs=1.5, schema=schema)
+
+
+def _persons(schema: Schema, relation: str) -> Any:
+    return _fair(schema, relation, unit=PERSON, rows_per_unit=ROWS_OF_A_PERSON)
+
+
+def _intersection(schema: Schema, relation: str) -> Any:
+    assert schema.sensitive is not None
+    columns = [*schema.sensitive.column_names, schema.categorical[-1].name]
+    settings = {"sensitive": list(dict.fromkeys(columns)), "tolerance": 0.1, "mode": "reuse"}
+    return _fair(schema, relation, **settings)
+
+
+class PrivateBatch:
+    """Decisions about a private batch by a model that is public: its fit decides."""
+
+    def __init__(self, model: PrivateFairClassifier, epsilon: float) -> None:
+        self.model, self.epsilon = model, epsilon
+
+    def fit(self, X: Any, y: Any = None) -> PrivateBatch:
+        """Decide about the batch; each decision goes to the owner of the record."""
+        batch = self.model.decide_batch(X, epsilon=self.epsilon)
+        self.decisions_ = PerRecord(batch.decisions)
+        self.cuts_, self.gap_bound_, self.protects_ = batch.cuts, batch.gap_bound, batch.protects
+        self.ledger_ = batch.ledger
+        return self
+
+
+def _batch(schema: Schema, relation: str) -> Any:
+    return PrivateBatch(_public_model(schema, relation, 1), epsilon=1.0)
+
+
+def _batch_persons(schema: Schema, relation: str) -> Any:
+    return PrivateBatch(_public_model(schema, relation, ROWS_OF_A_PERSON), epsilon=3.0)
+
+
+class PrivateEvaluation:
+    """How well a public model does on private records: its fit counts."""
+
+    def __init__(self, model: PrivateFairClassifier, epsilon: float) -> None:
+        self.model, self.epsilon = model, epsilon
+
+    def fit(self, X: Any, y: Any) -> PrivateEvaluation:
+        """Release the metrics."""
+        self.metrics_ = evaluate_privately(self.model, X, y, epsilon=self.epsilon)
+        self.ledger_ = self.metrics_.ledger
+        return self
+
+
+def _evaluation(schema: Schema, relation: str) -> Any:
+    return PrivateEvaluation(_public_model(schema, relation, 1), epsilon=1.0)
+
+
+def _evaluation_persons(schema: Schema, relation: str) -> Any:
+    return PrivateEvaluation(_public_model(schema, relation, ROWS_OF_A_PERSON), epsilon=3.0)
+
+
+@lru_cache(maxsize=8)
+def _public_model(schema: Schema, relation: str, rows_per_unit: int) -> PrivateFairClassifier:
+    """Fitted on public records."""
+    person = None if rows_per_unit == 1 else PERSON
+    model = _fair(
+        schema, relation, unit=person, rows_per_unit=rows_per_unit, mode="reuse", random_state=1
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FairnessWarning)
+        return model.fit(*table_of(schema, sample_records(schema, 200, seed=5)))
+
+
+CATALOGUE = (
+    Method("logistic", "Logistic regression, full-batch gradients in floating point", _logistic),
+    Method(
+        "logistic-exact",
+        "Logistic regression, full-batch gradients in integers",
+        lambda schema, relation: _logistic(schema, relation, arithmetic="exact"),
+    ),
+    Method("logistic-sgd", "Logistic regression, DP-SGD in floating point", _logistic_sgd),
+    Method(
+        "logistic-sgd-exact",
+        "Logistic regression, DP-SGD in integers",
+        lambda schema, relation: _logistic_sgd(schema, relation, arithmetic="exact"),
+    ),
+    Method("boosting", "Trees of random structure on logistic regression", _boosting),
+    Method(
+        "boosting-exact",
+        "Trees of random structure on logistic regression, in integers",
+        lambda schema, relation: _boosting(schema, relation, arithmetic="exact"),
+    ),
+    Method("certified", "Thresholds placed on records of their own", _fair),
+    Method(
+        "certified-odds",
+        "Certified equalized odds",
+        lambda schema, relation: _fair(schema, relation, notion="equalized_odds", tolerance=0.1),
+    ),
+    Method(
+        "reuse",
+        "All records train and are counted",
+        lambda schema, relation: _fair(schema, relation, mode="reuse"),
+    ),
+    Method(
+        "reuse-check",
+        "All records train and are counted, a third part checks the rule",
+        lambda schema, relation: _fair(schema, relation, mode="reuse", check_share=0.4),
+    ),
+    Method(
+        "algorithm2",
+        "The paper's rule with private group sizes",
+        lambda schema, relation: _fair(schema, relation, rule="algorithm2"),
+    ),
+    Method("algorithm2-paper", "The paper's experiment: DP-SGD, public sizes, sums", _paper),
+    Method("post-processor", "The paper's rule on top of a public classifier", _post),
+    Method(
+        "post-processor-sizes",
+        "The same with public group sizes",
+        lambda schema, relation: _post(schema, relation, public_sizes=True),
+    ),
+    Method("dp-fermi", "DP-FERMI with joint clipping", _fermi),
+    Method(
+        "dp-fermi-paper",
+        "DP-FERMI with its stated noise",
+        lambda schema, relation: _fermi(
+            schema, relation, variant="paper", epsilon=0.25, epochs=1, batch_size=8
+        ),
+    ),
+    Method("search", "The best of several logistic regressions", _search),
+    Method("search-fair", "The best of several certified classifiers", _search_fair),
+    Method(
+        "certified-persons",
+        "Persons with several records each",
+        _persons,
+        rows_per_unit=ROWS_OF_A_PERSON,
+    ),
+    Method("intersection", "Groups by two columns", _intersection),
+    Method(
+        "batch",
+        "Decisions about a private batch",
+        _batch,
+        refuses_unknown_groups=True,
+    ),
+    Method(
+        "batch-persons",
+        "Decisions about a private batch of persons with several records",
+        _batch_persons,
+        rows_per_unit=ROWS_OF_A_PERSON,
+        refuses_unknown_groups=True,
+    ),
+    Method("evaluation", "Accuracy and gap of a public model on private records", _evaluation),
+    Method(
+        "evaluation-persons",
+        "Metrics of a public model on persons with several records",
+        _evaluation_persons,
+        rows_per_unit=ROWS_OF_A_PERSON,
+    ),
+)

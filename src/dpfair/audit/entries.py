@@ -1,0 +1,153 @@
+"""Audit what a ledger says was paid for: each entry's mechanism, with that entry's parameters.
+
+Every entry is run again through receipts and draws, with the record that shows most: one that
+contributes as much as it may, in every step. What is compared between the neighbours is the
+likelihood ratio of the whole transcript under the paid law. As in :mod:`dpfair.audit.worlds`, one
+draw serves many worlds at once.
+
+Sampling can test a claim at delta = 10^-5 only roughly, since events so rare are never seen. But
+an event pays for a whole curve of (epsilon, delta), so noise is tested at a larger delta, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from dp_accounting.dp_event import (
+    PoissonSampledDpEvent,
+    RepeatAndSelectDpEvent,
+    SelfComposedDpEvent,
+)
+from numpy.typing import NDArray
+
+from dpfair.audit.counts import table_release
+from dpfair.audit.distinguish import Listening, Mechanism
+from dpfair.audit.worlds import ADDED, REPLACED, counted
+from dpfair.privacy.accountants import epsilon_of
+from dpfair.privacy.draw import Draw
+from dpfair.privacy.events import (
+    DpEvent,
+    GridGaussianDpEvent,
+    OneOfDpEvent,
+    compose,
+    drawable,
+    pure_epsilon,
+)
+from dpfair.privacy.ledger import Entry, Receipt
+from dpfair.privacy.noise import Noise
+
+__all__ = ["entry_mechanisms", "losses", "sharp_delta"]
+
+Floats = NDArray[np.float64]
+
+# At which deltas sampling is tried, and how large an epsilon must be there to be seen.
+_DELTAS = (0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
+_VISIBLE = 0.3
+# A grid that is finer than any noise that is charged.
+_UNIT = 2.0**-20
+
+
+def entry_mechanisms(entry: Entry, relation: str) -> list[Mechanism]:
+    """The mechanism of an entry with the claim of the entry, and with a claim that shows more."""
+    name = entry.purpose
+    if pure_epsilon(entry.event) is not None:
+        release = table_release(relation, entry.event)
+        pairs = REPLACED if _moves_two_cells(entry.event) else ADDED
+        return [counted(name, release, epsilon=entry.epsilon, pairs=pairs)]
+    inputs = (0.0, 1.0) if relation == "add_remove" else (-1.0, 1.0)
+
+    def sample(samples: int, noise: Listening) -> tuple[Floats, Floats]:
+        one, two = (losses(entry.event, np.full(samples, v), noise, relation) for v in inputs)
+        return one[:, None], two[:, None]
+
+    claims = {entry.delta: entry.epsilon}
+    delta = sharp_delta(entry.event, relation)
+    if delta is not None:
+        claims[delta] = epsilon_of(entry.event, delta, relation)
+    what = "without / with" if relation == "add_remove" else "one record / its opposite"
+    return [Mechanism(name, epsilon, delta, {what: sample}) for delta, epsilon in claims.items()]
+
+
+def sharp_delta(event: DpEvent, relation: str) -> float | None:
+    """The largest delta at which an event has a visible epsilon, if there is one."""
+    for delta in _DELTAS:
+        if epsilon_of(event, delta, relation) >= _VISIBLE:
+            return delta
+    return None
+
+
+def losses(event: DpEvent, inputs: Floats, noise: Noise, relation: str) -> Floats:
+    """The log-likelihood ratio of everything that an event releases, one per world.
+
+    ``inputs`` is what the record contributes in each world, in units of the sensitivity: 0 or 1
+    under add/remove, -1 or 1 under replace-one.
+    """
+    if isinstance(event, OneOfDpEvent):
+        return _mixture(event.events, inputs, noise, relation)
+    if isinstance(event, RepeatAndSelectDpEvent):
+        return _best(event, inputs, noise, relation)
+    receipt, total = Receipt(event, noise), np.zeros(len(inputs))
+    for leaf, count in drawable(event).items():
+        for _ in range(count):
+            total += _loss(receipt.draw(leaf), leaf, inputs, relation)
+    return total
+
+
+def _loss(draw: Draw, leaf: DpEvent, inputs: Floats, relation: str) -> Floats:
+    if pure_epsilon(leaf) is not None:
+        return _table_loss(draw, leaf, inputs)
+    rate = leaf.sampling_probability if isinstance(leaf, PoissonSampledDpEvent) else 1.0
+    multiplier = getattr(leaf, "event", leaf).noise_multiplier
+    noisy = _noisy_sum(draw, leaf, inputs)
+    loss = _ratio(noisy, 1.0, multiplier, rate)
+    return loss if relation == "add_remove" else loss - _ratio(noisy, -1.0, multiplier, rate)
+
+
+def _noisy_sum(draw: Draw, leaf: DpEvent, inputs: Floats) -> Floats:
+    values, chosen = np.zeros(len(inputs)), draw.batch(len(inputs))
+    values[chosen] = inputs[chosen]
+    if isinstance(getattr(leaf, "event", leaf), GridGaussianDpEvent):
+        whole = np.rint(values / _UNIT).astype(np.int64)
+        noisy = draw.discrete_gaussian(whole, np.full(len(whole), _UNIT), 1.0)
+        return noisy.astype(np.float64) * _UNIT
+    return draw.gaussian(values, 1.0)
+
+
+def _ratio(noisy: Floats, moved: float, multiplier: float, rate: float) -> Floats:
+    """log of (1 - q) N(0) + q N(moved) over N(0)."""
+    inside = (moved * noisy - moved**2 / 2) / multiplier**2
+    if rate == 1:
+        return inside
+    return np.asarray(np.logaddexp(np.log1p(-rate), np.log(rate) + inside))
+
+
+def _table_loss(draw: Draw, leaf: DpEvent, inputs: Floats) -> Floats:
+    """A cell that the record enters and, if the event lists two, a cell that it leaves."""
+    parameter = getattr(leaf, "event", leaf).noise_parameter
+    cells = [inputs > 0, inputs <= 0] if _moves_two_cells(leaf) else [inputs > 0]
+    exact = np.stack(cells).astype(np.int64)
+    noisy = np.reshape(draw.discrete_laplace(exact.ravel().tolist()), exact.shape)
+    signs = parameter * np.where(noisy >= 1, 1.0, -1.0)
+    return np.asarray(signs[0] - signs[1:].sum(axis=0))
+
+
+def _moves_two_cells(event: DpEvent) -> bool:
+    return isinstance(event, SelfComposedDpEvent) and event.count == 2
+
+
+def _mixture(events: Sequence[DpEvent], inputs: Floats, noise: Noise, relation: str) -> Floats:
+    """One of the events in every world, each as likely as any other."""
+    which = np.array([noise.below(len(events)) for _ in range(len(inputs))], dtype=np.int64)
+    result = np.empty(len(inputs))
+    for i, event in enumerate(events):
+        result[which == i] = losses(event, inputs[which == i], noise, relation)
+    return result
+
+
+def _best(event: RepeatAndSelectDpEvent, inputs: Floats, noise: Noise, relation: str) -> Floats:
+    """The largest ratio of a random number of runs."""
+    receipt = Receipt(compose([event] * len(inputs)), noise)
+    runs = np.array([receipt.draw(event).runs() for _ in range(len(inputs))], dtype=np.int64)
+    every = _mixture(event.event.events, np.repeat(inputs, runs), noise, relation)
+    return np.asarray(np.maximum.reduceat(every, np.cumsum(runs) - runs))

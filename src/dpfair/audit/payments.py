@@ -1,0 +1,166 @@
+"""Whether a run asked what it paid for, and whether one record is exposed to more than one path.
+
+A ledger's scopes are disjoint unless one contains the other. So a record lies on one path of
+scopes, and may be exposed to what that path has paid.
+
+A search pays with one event, which lists what a run may cost a record, in whichever part of the
+run it lies. Its runs have ledgers of their own, which nobody sees; they are told apart by their
+sources: a run begins when a new source is asked for the first time, and ends with its score, for
+which the search's own source (number 0) is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+
+from dpfair.audit.observe import Run
+from dpfair.audit.tape import Heard
+from dpfair.certificate import search_of
+from dpfair.errors import InputError
+from dpfair.privacy.events import DpEvent, drawable
+from dpfair.privacy.ledger import Ledger
+
+__all__ = ["check_exposure", "check_payments"]
+
+# Multipliers of several queries make up the multiplier of one event up to rounding.
+_ROUNDING = 1e-9
+
+Amounts = dict[tuple[str, DpEvent], float]
+"""How many draws of an event, in which scope."""
+
+
+def check_payments(run: Run, unfitted: Any) -> Iterator[str]:
+    """What was asked was paid and planned, what was paid was asked, and assumptions are stated.
+
+    ``unfitted`` is a model as it was before the run: it knows its plan.
+    """
+    if run.failed:
+        return
+    asked = [heard for heard in run.heard if heard.question.kind != "assumed"]
+    if run.ledger is None:
+        if asked:
+            yield f"{len(asked)} noisy answers were given out, but there is no ledger."
+    else:
+        if search_of(run.ledger) is None:
+            yield from _check_draws(_paid(run.ledger), _drawn(asked))
+        else:
+            yield from _check_runs(run.ledger, asked)
+        yield from _check_plan(run, unfitted)
+    yield from _check_assumptions(run)
+
+
+def check_exposure(
+    ledger: Ledger | None, heard: Sequence[Heard], moved: frozenset[int]
+) -> Iterator[str]:
+    """``moved`` are the positions of the questions whose exact values one record changed."""
+    if ledger is not None and search_of(ledger) is not None:
+        runs = _runs(enumerate(heard))
+        if not all(_allowed(ledger, [h for i, h in run if i in moved]) for run in runs):
+            yield "A run of the search exposes one record to more than any alternative pays for."
+        return
+    for source in {heard[i].source for i in moved}:  # each has a ledger of its own
+        here = {str(heard[i].question.scope) for i in moved if heard[i].source == source}
+        for outer, inner in pairwise(sorted(here, key=len)):
+            if not _contains(outer, inner):
+                yield f"One record is in the disjoint scopes {outer!r} and {inner!r}."
+
+
+def _contains(outer: str, inner: str) -> bool:
+    return outer in ("", inner) or inner.startswith(f"{outer}/")
+
+
+def _paid(ledger: Ledger) -> Amounts:
+    paid: Amounts = {}
+    for entry in ledger.entries:
+        for event, count in drawable(entry.event).items():
+            paid[entry.scope, event] = paid.get((entry.scope, event), 0.0) + count
+    return paid
+
+
+def _drawn(asked: Iterable[Heard]) -> Amounts:
+    """Draws by scope and event; several queries that share a draw add up to one.
+
+    A Gaussian of multiplier m on a draw of multiplier s uses the part (s / m)^2 of its precision.
+    """
+    drawn: Amounts = {}
+    for heard in asked:
+        question, part = heard.question, 1.0
+        assert question.event is not None
+        if question.noise_multiplier is not None:
+            leaf = getattr(question.event, "event", question.event)
+            part = (leaf.noise_multiplier / question.noise_multiplier) ** 2
+        key = str(question.scope), question.event
+        drawn[key] = drawn.get(key, 0.0) + part
+    return drawn
+
+
+def _check_draws(paid: Amounts, drawn: Amounts) -> Iterator[str]:
+    for key in paid | drawn:
+        scope, event = key
+        had, used = paid.get(key, 0.0), drawn.get(key, 0.0)
+        if used > had * (1 + _ROUNDING):
+            yield f"Scope {scope!r} paid for {had:g} draws of {event}, but {used:g} were used."
+        elif used < had * (1 - _ROUNDING):
+            # A run that ends early may tell why it did.
+            yield f"Scope {scope!r} paid for {had:g} draws of {event}, but only {used:g} were used."
+
+
+def _check_runs(ledger: Ledger, asked: Sequence[Heard]) -> Iterator[str]:
+    for number, run in enumerate(_runs(enumerate(asked)), start=1):
+        if not all(_allowed(ledger, part) for part in _paths([heard for _, heard in run])):
+            yield f"Run {number} of the search asked for more than any alternative pays for."
+
+
+def _runs(heard: Iterable[tuple[int, Heard]]) -> list[list[tuple[int, Heard]]]:
+    """The questions of every run of a search, with their positions."""
+    runs: list[list[tuple[int, Heard]]] = []
+    newest = 0
+    for place, one in heard:
+        if one.source > newest or not runs:
+            newest = one.source
+            runs.append([])
+        runs[-1].append((place, one))
+    return runs
+
+
+def _paths(run: Sequence[Heard]) -> Iterator[list[Heard]]:
+    """What a record may be exposed to in a run: its score, or a path of scopes of its fit."""
+    yield [heard for heard in run if heard.source == 0]
+    fit = [heard for heard in run if heard.source != 0]
+    for leaf in {str(heard.question.scope) for heard in fit}:
+        yield [heard for heard in fit if _contains(str(heard.question.scope), leaf)]
+
+
+def _allowed(ledger: Ledger, asked: Sequence[Heard]) -> bool:
+    """Whether one alternative of the search pays for all that was asked."""
+    search = search_of(ledger)
+    assert search is not None
+    drawn: dict[DpEvent, float] = {}
+    for (_, event), amount in _drawn(asked).items():
+        drawn[event] = drawn.get(event, 0.0) + amount
+    return any(
+        all(amount <= paid[event] * (1 + _ROUNDING) for event, amount in drawn.items())
+        for paid in map(drawable, search.event.events)
+    )
+
+
+def _check_plan(run: Run, unfitted: Any) -> Iterator[str]:
+    if run.ledger is None or not hasattr(unfitted, "planned_events"):
+        return
+    try:
+        planned = unfitted.planned_events(getattr(run.model, "schema_", None))
+    except InputError:
+        return  # not known before the fit; then the two runs are compared with each other only
+    if planned != [(entry.scope, entry.purpose, entry.event) for entry in run.ledger.entries]:
+        yield "The charges are not the planned ones."
+
+
+def _check_assumptions(run: Run) -> Iterator[str]:
+    """Every fact that was taken as public stands in the certificate, in these words."""
+    certificate = getattr(run.model, "certificate_", None)
+    listed = () if certificate is None else certificate.privacy.assumed_public
+    for fact in {h.question.what for h in run.heard if h.question.kind == "assumed"}:
+        if not any(fact in words for words in listed):
+            yield f"The certificate does not list the assumption that {fact!r} is public."

@@ -1,0 +1,122 @@
+"""What the last digits of a release tell.
+
+Floating-point numbers are denser near zero: noise alone has finer digits than noise added to a
+large number, and rounding differs from value to value. *A number is a multiple of 2^k* is an
+event like any other, so :func:`granularity` turns the digits into a statistic, and the usual test
+does the rest (Mironov 2012; Haney et al. 2022).
+
+Counts and the exact arithmetic are integers whatever the input, and their last digits tell no
+more than was paid for. Float64 noise does tell more, where the exact sum is small beside the
+noise and one record's part in it is not: the certificates of models that use it say "float64
+Gaussian noise", and exact arithmetic is the remedy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpfair.audit.counts import EPSILON, table_release
+from dpfair.audit.distinguish import Listening, Mechanism, Sampler
+from dpfair.audit.sums import ADDED, Column, gradient_sums, one_step, paid
+from dpfair.audit.worlds import ADDED as ADDED_COUNTS
+from dpfair.audit.worlds import noisy_counts
+from dpfair.learners.descent import Descent
+from dpfair.privacy.accountants import epsilon_of
+
+__all__ = ["granularity", "last_digits", "precision_mechanisms"]
+
+Floats = NDArray[np.float64]
+
+STATED = "float64, as stated"
+_BITS = 53
+# Zero is a multiple of everything.
+_ZERO = 1100.0
+
+
+def granularity(values: ArrayLike) -> Floats:
+    """The largest k such that a number is a multiple of 2^k.
+
+    >>> granularity([3.0, 0.75, 2.0**-60, 0.1]).tolist()
+    [0.0, -2.0, -60.0, -55.0]
+    """
+    mantissa, exponent = np.frexp(np.asarray(values, dtype=np.float64))
+    whole = np.abs(mantissa * 2.0**_BITS).astype(np.int64)
+    lowest = np.log2(np.maximum(whole & -whole, 1))
+    return np.where(whole == 0, _ZERO, exponent - _BITS + lowest)
+
+
+def last_digits(released: ArrayLike, first: float, second: float) -> Floats:
+    """The digits of what was released, and of what is left when either exact value is taken off."""
+    x = np.asarray(released, dtype=np.float64)
+    return np.stack([granularity(x), granularity(x - first), granularity(x - second)], axis=1)
+
+
+def precision_mechanisms() -> list[Mechanism]:
+    """Counts, a step in floating point and a step in exact arithmetic."""
+    step = one_step(multiplier=1.0, rate=1.0)
+    return [
+        _count_digits("count, last digits"),
+        _step_digits("gradient step, last digits", step, limit=STATED),
+        _step_digits("exact gradient step, last digits", replace(step, arithmetic="exact")),
+    ]
+
+
+def _count_digits(name: str) -> Mechanism:
+    release = table_release("add_remove")
+
+    def sampler(first: tuple[int, ...], second: tuple[int, ...]) -> Sampler:
+        cell = int(np.flatnonzero(np.not_equal(first, second))[0])
+
+        def sample(samples: int, noise: Listening) -> tuple[Floats, Floats]:
+            one, two = (
+                last_digits(
+                    noisy_counts(release, world, samples, noise)[:, cell],
+                    first[cell],
+                    second[cell],
+                )
+                for world in (first, second)
+            )
+            return one, two
+
+        return sample
+
+    return Mechanism(name, EPSILON, 0.0, {n: sampler(*p) for n, p in ADDED_COUNTS.items()}, 0.25)
+
+
+def _step_digits(name: str, plan: Descent, limit: str = "") -> Mechanism:
+    delta = 0.1
+
+    def run(column: Column, noise: Listening) -> tuple[Floats, float]:
+        gradient_sums(plan, column, paid(plan, noise, "add_remove", delta))
+        return noise.heard, float(noise.exact[0])
+
+    def sampler(first: Column, second: Column) -> Sampler:
+        def sample(samples: int, noise: Listening) -> tuple[Floats, Floats]:
+            released, exact = zip(
+                *(_repeat(run, column, samples, noise) for column in (first, second)), strict=True
+            )
+            return last_digits(released[0], *exact), last_digits(released[1], *exact)
+
+        return sample
+
+    claim = epsilon_of(plan.event, delta, "add_remove")
+    return Mechanism(name, claim, delta, {n: sampler(*p) for n, p in ADDED.items()}, limit=limit)
+
+
+def _repeat(
+    run: Callable[[Column, Listening], tuple[Floats, float]],
+    column: Column,
+    samples: int,
+    noise: Listening,
+) -> tuple[Floats, float]:
+    """As many runs as give so many samples, and their common exact value."""
+    released, exact, count = list[Floats](), 0.0, 0
+    while count < samples:
+        answer, exact = run(column, noise)
+        released.append(answer)
+        count += len(answer)
+    return np.concatenate(released)[:samples], exact

@@ -1,0 +1,232 @@
+"""Every mechanism of the library stays within its claim, and broken twins do not."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import cache
+
+import numpy as np
+import pytest
+
+from dpfair.audit.counts import EPSILON, table_release
+from dpfair.audit.distinguish import Listening, Mechanism, distinguish, distinguish_all
+from dpfair.audit.mechanisms import library_mechanisms
+from dpfair.audit.worlds import count_statistics, counted, noisy_counts
+from dpfair.errors import InputError, ReceiptError
+from dpfair.learners import descent
+from dpfair.privacy.draw import Draw
+from dpfair.privacy.events import noisy_table
+from dpfair.privacy.ledger import Ledger, Receipt
+from dpfair.privacy.noise import Noise
+
+NAMES = [mechanism.name for mechanism in library_mechanisms()]
+
+
+@cache
+def mechanism(name) -> Mechanism:
+    return next(m for m in library_mechanisms() if m.name == name)
+
+
+def audited(name, samples, seed=1, confidence=0.999):
+    return distinguish(mechanism(name), samples, Listening(seed), confidence)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_mechanism_stays_within_its_claim(name):
+    finding = audited(name, 1000)
+    assert not finding.failed
+    assert len(mechanism(name).pairs) >= 6
+    assert 0 < finding.epsilon < math.inf
+
+
+def test_there_are_mechanisms_enough_and_each_has_a_name_of_its_own():
+    assert len(set(NAMES)) == len(NAMES) >= 20
+    assert sum(mechanism(name).delta == 0 for name in NAMES) >= 11
+
+
+@pytest.mark.slow
+def test_with_many_samples_all_stay_within_and_pure_ones_show_nine_tenths():
+    findings = distinguish_all(library_mechanisms(), 100_000, Listening(7), 0.999)
+    assert [finding.name for finding in findings if finding.failed] == []
+    for finding in findings:
+        if finding.delta == 0:
+            assert finding.shown.epsilon > 0.9 * finding.epsilon, finding.name
+        elif "gradient step" in finding.name and "Poisson" not in finding.name:
+            assert finding.exceeds == bool(finding.limit), finding.name
+    whole = [f for f in findings if f.delta == 0.1 and "digits" not in f.name]
+    assert min(f.shown.epsilon / f.epsilon for f in whole) > 0.8
+
+
+def test_one_confidence_holds_for_all_of_many_tests():
+    chosen = [mechanism("count"), mechanism("gradient step")]
+    findings = distinguish_all(chosen, 800, Listening(1), 0.99)
+    assert [f.confidence for f in findings] == [pytest.approx(0.995)] * 2
+
+
+def test_too_few_samples_are_refused():
+    with pytest.raises(InputError, match="samples"):
+        audited("count", 100)
+
+
+def test_the_most_telling_pair_is_found_and_tested_with_fresh_samples():
+    def same(samples, noise):
+        return (np.zeros((samples, 1)), np.zeros((samples, 1)))
+
+    drawn = []
+
+    def apart(samples, noise):
+        drawn.append(samples)
+        return (np.zeros((samples, 1)), np.ones((samples, 1)))
+
+    finding = distinguish(Mechanism("x", 1, 0, {"a": same, "b": apart}), 4000, Listening(1))
+    assert finding.pair == "b"
+    assert drawn == [1000, 2000]
+    assert finding.shown.trials == (2000, 2000)
+    assert finding.failed
+    assert finding.verdict == "EXCEEDS ITS CLAIM"
+
+
+def test_a_stated_limit_is_no_failure():
+    def apart(samples, noise):
+        return (np.zeros((samples, 1)), np.ones((samples, 1)))
+
+    stated = Mechanism("x", 1, 0, {"a": apart}, limit="as stated")
+    finding = distinguish(stated, 4000, Listening(1))
+    assert finding.exceeds
+    assert not finding.failed
+    assert finding.verdict == "as stated"
+
+
+def test_the_statistics_of_counts():
+    noisy = np.array([[5, 0], [2, 9]])
+    ratio, moved, against = count_statistics(noisy, (3, 1), (4, 1)).T
+    assert ratio.tolist() == [4, 3]  # 4 or more speaks for the second, 3 or less for the first
+    assert moved.tolist() == [5, 2]
+    assert against.tolist() == [5, -7]
+
+
+def test_worlds_and_tables_are_sorted_into_rows():
+    def release(cells, noise):
+        return [*cells, *(10 * c for c in cells)]  # two tables of all worlds
+
+    rows = noisy_counts(release, (1, 2), 5, Listening(1), worlds=3, tables=2)
+    assert rows.tolist() == [[1, 2, 10, 20]] * 5
+
+
+# Broken twins of the noise on counts.
+
+LAPLACE = Noise.discrete_laplace
+
+
+def scaled(tenths):
+    return lambda self, parameter, size: LAPLACE(self, parameter / Fraction(tenths, 10), size)
+
+
+BROKEN_COUNTS = {
+    "no noise": lambda self, parameter, size: [0] * size,
+    "half the noise": scaled(5),
+    "one-sided noise": lambda self, parameter, size: [
+        abs(z) for z in LAPLACE(self, parameter, size)
+    ],
+    "a fixed seed": lambda self, parameter, size: LAPLACE(Noise(5), parameter, size),
+    "one noise for all cells": lambda self, parameter, size: LAPLACE(self, parameter, 1) * size,
+}
+
+
+@pytest.mark.parametrize("broken", BROKEN_COUNTS)
+@pytest.mark.parametrize("name", ["count", "table of scores, replace-one"])
+def test_broken_noise_on_counts_is_caught(name, broken, monkeypatch):
+    monkeypatch.setattr(Noise, "discrete_laplace", BROKEN_COUNTS[broken])
+    assert audited(name, 5000).failed
+
+
+def test_a_tenth_too_little_noise_on_counts_is_caught(monkeypatch):
+    monkeypatch.setattr(Noise, "discrete_laplace", scaled(9))
+    assert audited("count", 16_000).failed
+
+
+def charged_once_drawn_twice(cells, noise):
+    event, noisy = noisy_table(EPSILON, "add_remove"), []
+    receipt = Ledger(EPSILON, 1e-12, noise=noise).charge(event, scope="", purpose="count")
+    for _ in range(2):
+        noisy += receipt.draw(event).discrete_laplace(cells)
+    return noisy
+
+
+def test_a_double_release_is_caught(monkeypatch):
+    twice = counted("twice", charged_once_drawn_twice, epsilon=EPSILON, tables=2)
+    with pytest.raises(ReceiptError):
+        distinguish(twice, 3000, Listening(1))
+    monkeypatch.setattr(Receipt, "draw", lambda self, event: Draw(event, self._noise, self._scope))
+    assert distinguish(twice, 3000, Listening(1)).shown.epsilon > 1.4 * EPSILON
+
+
+def test_replace_one_priced_as_add_remove_is_caught():
+    cheap = table_release("replace_one", noisy_table(EPSILON, "add_remove"))
+    pairs = {"one changes its cell": ((1, 0), (0, 1))}
+    priced = counted("priced", cheap, epsilon=EPSILON, pairs=pairs)
+    assert distinguish(priced, 3000, Listening(1)).shown.epsilon > 1.4 * EPSILON
+
+
+# Broken twins of the steps.
+
+NORMALS, BATCH = Noise.normals, Noise.poisson_batch
+
+BROKEN_SUMS = {
+    "no noise": lambda self, count: np.zeros(count),
+    "one-sided noise": lambda self, count: np.abs(NORMALS(self, count)),
+    "a fixed seed": lambda self, count: NORMALS(Noise(5), count),
+    "half the noise": lambda self, count: 0.5 * NORMALS(self, count),
+}
+STEPS = [
+    "gradient step",
+    "gradient step, compiled",
+    "gradient step on a Poisson batch",
+    "query and gradient of one batch",
+    "leaf sums of a tree",
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "broken"),
+    [
+        *((name, "half the noise") for name in STEPS),
+        *((STEPS[0], broken) for broken in list(BROKEN_SUMS)[:-1]),
+    ],
+)
+def test_broken_noise_on_sums_is_caught(name, broken, monkeypatch):
+    monkeypatch.setattr(Noise, "normals", BROKEN_SUMS[broken])
+    assert audited(name, 20_000).failed
+
+
+@pytest.mark.parametrize("name", ["gradient step", "gradient step, compiled", STEPS[-1]])
+def test_a_tenth_too_little_noise_on_sums_is_caught(name, monkeypatch):
+    monkeypatch.setattr(Noise, "normals", lambda self, count: 0.9 * NORMALS(self, count))
+    assert audited(name, 100_000).failed
+
+
+@pytest.mark.parametrize("name", STEPS[2:4])
+def test_five_times_the_sampling_rate_is_caught(name, monkeypatch):
+    monkeypatch.setattr(
+        Noise, "poisson_batch", lambda self, population, rate: BATCH(self, population, 5 * rate)
+    )
+    assert audited(name, 40_000).failed
+
+
+def test_half_the_noise_in_exact_arithmetic_is_caught(monkeypatch):
+    exact = Noise.discrete_gaussian
+    monkeypatch.setattr(
+        Noise, "discrete_gaussian", lambda self, variance, size: exact(self, variance // 4, size)
+    )
+    assert audited("gradient step, exact arithmetic", 20_000).failed
+
+
+def test_a_gradient_that_is_not_clipped_is_caught(monkeypatch):
+    monkeypatch.setattr(
+        descent.FlatClip,
+        "__call__",
+        lambda self, norms, batch, answers: (np.ones_like(norms), self.norm),
+    )
+    finding = audited("gradient step", 4000)
+    assert finding.failed

@@ -1,0 +1,188 @@
+"""Neighbouring tables: one person apart, the person's records last."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dpfair.audit.neighbours import neighbours
+from dpfair.audit.sample import PERSON, sample_schema
+from dpfair.learners.features import design
+from dpfair.privacy.events import RELATIONS
+from dpfair.table import encode
+
+SCHEMA = sample_schema()
+
+
+@pytest.fixture(params=[1, 3], ids=["records", "persons"])
+def rows_per_unit(request):
+    return request.param
+
+
+@pytest.fixture(params=list(RELATIONS))
+def pairs(request, rows_per_unit):
+    return neighbours(SCHEMA, request.param, at_least=60, rows_per_unit=rows_per_unit)
+
+
+def rows(table):
+    return [(*row, label) for row, label in zip(table.X.rows(), table.y.tolist(), strict=True)]
+
+
+def same(first, second):
+    return repr(first) == repr(second)  # NaN included
+
+
+def test_neighbours_differ_in_the_last_records_only(pairs):
+    for pair in pairs:
+        first, second = rows(pair.first), rows(pair.second)
+        assert same(first[: pair.shared], second[: pair.shared]), pair.name
+        assert pair.shared >= 1
+
+
+def test_one_person_comes_or_another_takes_the_place(pairs, rows_per_unit):
+    for pair in pairs:
+        more, less = sorted((rows(pair.first), rows(pair.second)), key=len, reverse=True)
+        extra = [row for table in (more, less) for row in table[pair.shared :]]
+        assert extra, pair.name
+        if pair.relation == "add_remove":
+            assert len(less) == pair.shared
+        else:
+            assert len(less) > pair.shared
+        if rows_per_unit == 1:
+            assert len(more) == pair.shared + 1
+        assert len({row[-2] for row in extra} - {None}) <= 1, "more than one person differs"
+
+
+def test_nobody_else_has_the_name_of_the_person(pairs):
+    for pair in pairs:
+        others = set(pair.first.X[PERSON][: pair.shared])
+        own = set(pair.first.X[PERSON][pair.shared :]) | set(pair.second.X[PERSON][pair.shared :])
+        assert not others & (own - {None}), pair.name
+
+
+def test_some_person_has_more_records_than_count(rows_per_unit):
+    if rows_per_unit == 1:
+        return
+    for pair in neighbours(SCHEMA, "add_remove", rows_per_unit=rows_per_unit):
+        if "more records than count" in pair.name:
+            assert pair.second.X.height - pair.shared > rows_per_unit
+            assert pair.first.X[PERSON].value_counts()["count"].max() > rows_per_unit
+            return
+    raise AssertionError("no such pair")
+
+
+def find(name, relation="add_remove", schema=SCHEMA):
+    return next(pair for pair in neighbours(schema, relation) if name in pair.name)
+
+
+def last(pair):
+    return pair.second.X.row(-1, named=True)
+
+
+@pytest.mark.parametrize("value", ["f", "m"])
+def test_the_only_member_of_a_group(value):
+    pair = find(f"the only record with sex = {value}")
+    assert set(pair.first.X["sex"]) == {"f", "m"} - {value}
+    assert last(pair)["sex"] == value
+
+
+@pytest.mark.parametrize("value", ["no", "yes"])
+def test_the_only_record_of_a_class(value):
+    pair = find(f"the only record with repaid = {value}")
+    assert set(pair.first.y) == {"no", "yes"} - {value}
+    assert pair.second.y[-1] == value
+
+
+@pytest.mark.parametrize(
+    ("name", "check"),
+    [
+        ("the largest number", lambda v: v == 1e308),
+        ("the smallest number", lambda v: v == -1e308),
+        ("a subnormal number", lambda v: 0 < v < 1e-300),
+        ("NaN", np.isnan),
+        ("infinity", np.isposinf),
+        ("minus infinity", np.isneginf),
+        ("nothing", lambda v: v is None),
+    ],
+)
+def test_extreme_numbers_are_in_all_numeric_columns(name, check):
+    record = last(find(f"{name} in every column"))
+    assert check(record["income"])
+    assert check(record["gain"])
+
+
+@pytest.mark.parametrize("column", ["sex", "job", "home"])
+def test_values_that_nobody_declared(column):
+    declared = {v for c in (*SCHEMA.categorical, SCHEMA.sensitive) for v in c.values}
+    assert last(find(f"an undeclared value of {column}"))[column] not in declared | {None}
+    assert last(find(f"no value of {column}"))[column] is None
+
+
+def test_labels_that_nobody_declared():
+    assert find("an undeclared value of repaid").second.y[-1] not in SCHEMA.label.values
+    assert find("no value of repaid").second.y[-1] is None
+
+
+def test_two_values_of_one_bucket():
+    pair = find("gain in the bucket of another value")
+    beside, own = pair.second.X["gain"][-2:]
+    assert beside != own
+    codes = design("binned", SCHEMA, encode(pair.second.X, SCHEMA)).codes
+    assert codes[-1].tolist() == codes[-2].tolist()
+
+
+def test_tiny_tables_and_duplicates():
+    assert find("the second record").first.X.height == 1
+    pair = find("the third record")
+    assert {pair.first.X.height, pair.second.X.height} == {2, 3}
+    pair = find("one of many duplicates")
+    assert pair.second.X.drop(PERSON).unique().height == 1
+    pair = find("an outlier among duplicates")
+    assert pair.first.X.drop(PERSON).unique().height == 1
+    assert last(pair)["income"] == 100
+
+
+def test_a_record_is_replaced_within_and_across_groups():
+    moves = set()
+    for pair in neighbours(SCHEMA, "replace_one"):
+        moves.add((pair.first.X["sex"][-1], pair.second.X["sex"][-1]))
+    assert {("f", "m"), ("m", "f")} & moves
+    assert {("f", "f"), ("m", "m")} & moves
+
+
+def test_some_tables_are_all_text():
+    pair = find("a word for a number")
+    assert last(pair)["income"] == "many"
+    assert find("a long number").second.X["income"][-1] == "9" * 400
+
+
+def test_pairs_share_recordings_and_coins_vary():
+    pairs = neighbours(SCHEMA, "add_remove")
+    assert len({(id(p.first), p.seed) for p in pairs}) < len(pairs) / 2
+    assert len({p.seed for p in pairs}) >= 3
+
+
+def test_some_pairs_lose_and_some_gain_a_record():
+    heights = [p.first.X.height - p.second.X.height for p in neighbours(SCHEMA, "add_remove")]
+    assert {-1, 1} == set(heights)
+
+
+def test_records_without_a_group_can_be_left_out():
+    pairs = neighbours(SCHEMA, "add_remove", at_least=50, unknown_groups=False)
+    assert len(pairs) == 50
+    for pair in pairs:
+        assert set(pair.first.X["sex"]) | set(pair.second.X["sex"]) <= {"f", "m"}
+
+
+def test_other_seeds_give_other_records_and_coins():
+    one, two = (neighbours(SCHEMA, "add_remove", seed=seed)[0] for seed in (0, 1))
+    assert not one.first.X.equals(two.first.X)
+    assert one.seed != two.seed
+
+
+@pytest.mark.parametrize("name", ["adult", "credit"])
+def test_any_schema_has_neighbours(name, request):
+    schema = request.getfixturevalue(name).schema
+    names = [pair.name for pair in neighbours(schema, "replace_one", at_least=50)]
+    assert len(names) >= 50
+    assert sum("the only record with" in name for name in names) >= 4

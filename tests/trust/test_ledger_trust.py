@@ -1,0 +1,82 @@
+"""Races, crashes and forgeries of ledger files, in a size for every day.
+
+The same functions run at full size from ``python tests/trust/full_ledger.py``.
+"""
+
+from __future__ import annotations
+
+import pytest
+from trust import crash, race, tamper
+
+from dpfair.privacy.ledger_file import LedgerFile
+
+
+@pytest.mark.parametrize("run", [race.race_processes, race.race_threads])
+def test_runners_together_get_exactly_the_budget(tmp_path, run):
+    path = tmp_path / "race.ledger"
+    LedgerFile.create(path, "1/10", 1e-5)
+    found = run(path, 8, 40)
+    assert found.errors == ()
+    assert (found.granted, found.refused, found.charged) == (50, 270, 50)
+    assert found.spent <= 0.1
+    assert LedgerFile(path).verify().charges == 50
+
+
+def test_a_race_is_lost_without_the_decision_inside_the_transaction(tmp_path, monkeypatch):
+    """The negative twin: whoever was told that there is room, charges."""
+    decide = LedgerFile._affordable
+
+    def looked_before(self, amount, scope, purpose):
+        if self._file._connection.in_transaction:
+            return self._tally.spent + amount.pure
+        return decide(self, amount, scope, purpose)
+
+    monkeypatch.setattr(LedgerFile, "_affordable", looked_before)
+    path = tmp_path / "race.ledger"
+    LedgerFile.create(path, "1/50", 1e-5)
+    assert race.race_processes(path, 8, 10).granted > 10
+
+
+@pytest.mark.parametrize("stop", [False, True], ids=["kill", "stop"])
+def test_what_is_released_was_paid_whenever_the_process_dies(tmp_path, stop):
+    damage = crash.kill_at_random(tmp_path, 16, stop=stop, longest=0.1)
+    assert damage.unpaid == set()
+    assert damage.charged >= damage.released > 0
+
+
+def test_paying_for_what_is_already_out_is_caught(tmp_path):
+    """The negative twin."""
+    damage = crash.kill_at_random(tmp_path, 16, crash.releasing_first, longest=0.1)
+    assert damage.unpaid
+
+
+def test_a_torn_log_loses_nothing_that_was_complete(tmp_path):
+    tried, lost = crash.torn_logs(tmp_path, charges=10, step=997)
+    assert tried > 40
+    assert lost == 0
+
+
+def test_a_full_disk_gives_no_receipt(tmp_path):
+    receipts, charges = crash.fill_disk(tmp_path)
+    assert receipts == charges > 5
+
+
+def test_a_limit_on_the_size_of_files_gives_no_receipt(tmp_path, monkeypatch):
+    monkeypatch.setattr(crash.shutil, "which", lambda name: None)
+    receipts, charges = crash.fill_disk(tmp_path)
+    assert receipts == charges > 5
+
+
+@pytest.mark.parametrize("mask", [0x01, 0xFF])
+def test_a_changed_byte_is_noticed(tmp_path, mask):
+    path = tmp_path / "tamper.ledger"
+    tamper.varied_ledger(path, rows=20)
+    header = [18, 19, 24, 27, 28, 44, 60, 68, 92, 95]
+    positions = [*header, *range(100, path.stat().st_size, 997)]
+    assert tamper.undetected(path, positions, mask) == []
+
+
+def test_only_the_version_of_the_writer_may_change(tmp_path):
+    path = tmp_path / "tamper.ledger"
+    tamper.varied_ledger(path, rows=5)
+    assert set(tamper.undetected(path, sorted(tamper.UNIMPORTANT))) == tamper.UNIMPORTANT

@@ -1,0 +1,43 @@
+"""Every deliberately broken twin of the library is caught; those found by sampling, slowly."""
+
+from __future__ import annotations
+
+import pytest
+from trust.detectors import detect
+from trust.mutants import MUTANTS
+
+CASES = [
+    pytest.param(
+        mutant,
+        name,
+        id=f"{mutant.name}: {name}",
+        marks=[pytest.mark.slow] if name.startswith("audit ") else [],
+    )
+    for mutant in MUTANTS
+    for name in mutant.caught_by
+]
+CONTRACTS = sorted(
+    {
+        name
+        for mutant in MUTANTS
+        for name in mutant.caught_by
+        if not name.startswith(("audit ", "replay "))
+    }
+)
+
+
+def test_there_are_many_mutants():
+    assert len(MUTANTS) >= 35
+    assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS)
+
+
+@pytest.mark.parametrize(("mutant", "name"), CASES)
+def test_a_broken_twin_is_caught(mutant, name):
+    with mutant.broken():
+        assert detect(name, seed=0)
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("name", CONTRACTS)
+def test_a_contract_says_nothing_about_sound_code(name, seed):
+    assert detect(name, seed) == []
