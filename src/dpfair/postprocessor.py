@@ -148,7 +148,9 @@ class FairPostProcessor(TabularInput, ClassifierMixin, BaseEstimator):  # type: 
         everybody = np.arange(row_count(table))
         names = self._group_names()
         if is_fitted(self.classifier):
-            self.classifier_ = GroupClassifier(self.classifier, names, y)
+            # With a budget the labels are private, and a function's classes are 0 and 1.
+            public = y if self.epsilon is None else None
+            self.classifier_ = GroupClassifier(self.classifier, names, public)
             release = everybody
             dependence = (
                 ""

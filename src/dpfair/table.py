@@ -307,9 +307,8 @@ def _as_array(table: Any) -> NDArray[Any]:
     if hasattr(table, "tocsr"):
         raise InputError("Sparse data is not supported: expected a table with all its cells.")
     array = plain_array(table)
-    rows = array if array.ndim == 1 else table
     if array.dtype.kind in "OSU" and isinstance(table, (list, tuple)) and array.ndim in (1, 2):
-        array = _matrix(list(rows))
+        array = _matrix(table)
     if array.ndim != 2:
         raise _not_a_table(array.ndim)
     if array.dtype.kind == "c":

@@ -86,7 +86,7 @@ LESS = {
         ("Poisson batches", "normals"),
         ("Poisson batches", "poisson_batch"),
         ("exact Poisson batches", "discrete_gaussian"),
-        ("a table", "discrete_laplace"),
+        pytest.param("a table", "discrete_laplace", marks=pytest.mark.slow),
     ],
 )
 def test_less_noise_than_the_entry_says_is_caught(name, broken, monkeypatch):

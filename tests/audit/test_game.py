@@ -42,6 +42,7 @@ def play(name, fits, seed=1):
     return canary_game(METHODS[name], SCHEMA, fits, Listening(seed))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["post-processor", "post-processor-sizes", "logistic"])
 def test_a_sound_method_does_not_alarm(name):
     findings = play(name, 150)
@@ -58,7 +59,11 @@ def test_a_sound_method_does_not_alarm_on_twenty_seeds(name):
 
 @pytest.mark.parametrize(
     ("name", "factor", "fits"),
-    [("post-processor", 0, 400), ("post-processor", 0.3, 400), ("logistic", 0, 150)],
+    [
+        pytest.param("post-processor", 0, 400, marks=pytest.mark.slow),
+        pytest.param("post-processor", 0.3, 400, marks=pytest.mark.slow),
+        ("logistic", 0, 150),
+    ],
 )
 def test_forgotten_noise_is_caught(name, factor, fits, monkeypatch):
     scale_noise(monkeypatch, factor)

@@ -141,6 +141,7 @@ def test_broken_noise_on_counts_is_caught(name, broken, monkeypatch):
     assert audited(name, 5000).failed
 
 
+@pytest.mark.slow
 def test_a_tenth_too_little_noise_on_counts_is_caught(monkeypatch):
     monkeypatch.setattr(Noise, "discrete_laplace", scaled(9))
     assert audited("count", 16_000).failed

@@ -29,9 +29,11 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,6 +57,9 @@ GRAIN = 100
 NARROW_CELLS = ((2.0, 144), (1.0, 96), (0.5, 56), (0.0, 28))
 """From which epsilon on: how many narrow cells a window has."""
 
+MOST_PLACED_BINS = 64 + NARROW_CELLS[0][1] + 1
+"""More cells than any grid has: the wide ones, and the narrow ones of the largest budget."""
+
 # How an error probability is divided: the size and the cell matter little, the rates get the rest.
 _SIZE_SHARE = 0.02
 _CELL_SHARE = 0.03
@@ -63,6 +68,8 @@ _POINTS = 441
 _MOST_BLOCKS = 16
 _ATOMS = 250
 _SLACK = 1e-9
+_CHUNK = 64  # places of a lift at a time
+_STRIDE = 8  # columns of binomial masses from one exponential
 _SMALLEST = 1e-8  # arithmetic cannot tell smaller levels from zero
 
 # A count that misses its target by less has reached it: the product of rate and size is rounded.
@@ -135,6 +142,8 @@ def placement_bound(
         for r, high, low in zip(targets, above, below, strict=True)
     )
     pairs: dict[tuple[int, int], float] = {}
+    if not notion.ratio and k > 1:
+        sums = _sum_quantiles(above, below, left / (k * (k - 1)))
     for a, b in itertools.combinations(range(k), 2):
         if notion.ratio:
             worst = max(
@@ -142,11 +151,7 @@ def placement_bound(
                 _ratio_gap(intervals[b][0], intervals[a][1]),
             )
         else:
-            level = left / (k * (k - 1))
-            worst = max(
-                targets[i] - targets[j] + _sum_quantile(above[i], below[j], level)
-                for i, j in ((a, b), (b, a))
-            )
+            worst = max(targets[i] - targets[j] + float(sums[i, j]) for i, j in ((a, b), (b, a)))
         pairs[(a, b)] = min(1.0, max(0.0, worst))
     return RuleBound(max(pairs.values(), default=0.0), confidence, "placed", pairs, (intervals,))
 
@@ -175,7 +180,7 @@ def _deviations(
     """
     smallest, largest = sizes
     if smallest < 1:
-        nothing = _Deviation(np.zeros(1), np.ones(1))
+        nothing = _Deviation(np.linspace(0, 1, _POINTS), np.ones(_POINTS))
         return nothing, nothing
     shortfalls, lift = _shortfalls(noise, rows, bins, target), _lift(noise, rows * bins, target)
     count_variance = target * (1 - target) * smallest + shortfalls.variance + 4
@@ -211,25 +216,29 @@ class _Noise:
         """The largest second moment."""
         return float((self.places**2 @ self.masses).max())
 
+    @cached_property
+    def from_the_top(self) -> Floats:
+        """The mass of the highest place, of the two highest, and so on."""
+        return np.cumsum(self.masses[::-1], axis=0)
+
 
 @lru_cache(maxsize=16)
 def _shortfalls(noise: float, rows: int, bins: int, target: float) -> _Noise:
     """The noise (1 - r) Z - r Z' of a threshold, for each number of bins that may lie above it."""
-    laws = [_atoms(noise, rows * i) for i in range(bins + 1)]
-    pairs = [
-        (
-            ((1 - target) * up[:, None] + target * down).ravel(),
-            (up_mass[:, None] * down_mass).ravel(),
-        )
-        for (up, up_mass), (down, down_mass) in zip(laws, laws[::-1], strict=True)
-    ]
-    low, high = min(p.min() for p, _ in pairs), max(p.max() for p, _ in pairs)
+    laws = _laws(noise, rows, bins)
+    pairs = list(zip(laws, laws[::-1], strict=True))  # of Z above, and of -Z' below
+    low, high = (
+        least_or_most((1 - target) * up[end] + target * down[end] for (up, _), (down, _) in pairs)
+        for least_or_most, end in ((min, 0), (max, -1))
+    )
     step = max((high - low) / (2 * _ATOMS), 1e-3)
     count = math.ceil((high - low) / step - 1e-9) + 1
     masses = np.empty((count, len(pairs)))
-    for i, (places, mass) in enumerate(pairs):
-        up = np.ceil((places - low) / step - 1e-9).astype(np.intp)
-        masses[:, i] = np.bincount(up, mass, minlength=count)
+    for i, ((up, up_mass), (down, down_mass)) in enumerate(pairs):
+        places = (((1 - target) * up - low) / step - 1e-9)[:, None] + target * down / step
+        mass = up_mass[:, None] * down_mass
+        cells = np.ceil(places, out=places).astype(np.intp)
+        masses[:, i] = np.bincount(cells.ravel(), mass.ravel(), minlength=count)
     # The places are a hair higher, to make up for the hair that was rounded off.
     kept = masses.max(axis=1) > 1e-13
     return _Noise((low + step * (np.arange(count) + 1e-9))[kept], masses[kept])
@@ -252,16 +261,26 @@ def _lift(noise: float, cells: int, target: float) -> _Noise:
     mass = np.pad(ends, 1)  # zero beyond the table
     step = max(1.0, 2 * float(s[-1]) / (2 * _ATOMS)) / 4
     places = np.arange(0.0, 2 * float(s[-1]) + step, step)
-    above = np.ones(len(places) + 1)
-    for i, v in enumerate(places.tolist()):
-        a = np.ceil(v + target * s - 1e-9).astype(np.intp)
-        mirrored = np.clip(2 * a - s, -reach - 1, reach + 1)
-        above[i + 1] = mass[np.where(a <= np.maximum(s, 0), s, mirrored) + reach + 1].sum()
+    above = np.zeros(len(places))
+    for i in range(0, len(places), _CHUNK):
+        a = np.ceil(places[i : i + _CHUNK, None] + (target * s - 1e-9)).astype(np.intp)
+        mirrored = np.minimum(2 * a - s, reach + 1)
+        above[i : i + _CHUNK] = mass[
+            np.where(a <= np.maximum(s, 0), s, mirrored) + (reach + 1)
+        ].sum(axis=1)
+        if above[i] < 1e-15:  # and so are all that follow
+            break
     above = np.minimum.accumulate(np.minimum(above, 1.0))
     # What lies between two places is moved up to the next.
-    masses = -np.diff(above[1:], prepend=1.0, append=0.0)
+    masses = -np.diff(above, prepend=1.0, append=0.0)
     kept = masses > 1e-13
     return _Noise(np.append(places, places[-1] + step)[kept], masses[kept, None])
+
+
+@lru_cache(maxsize=4)
+def _laws(noise: float, rows: int, bins: int) -> list[tuple[Floats, Floats]]:
+    """The noise in 0, 1, 2, ... bins; the same for every target."""
+    return [_atoms(noise, rows * i) for i in range(bins + 1)]
 
 
 def _atoms(noise: float, cells: int) -> tuple[Floats, Floats]:
@@ -278,18 +297,72 @@ def _atoms(noise: float, cells: int) -> tuple[Floats, Floats]:
 
 
 def _reaches(n: int, rates: Floats, noise: _Noise, k: float) -> Floats:
-    """P(Binomial(n, p) + noise >= k) for every p under the worst law, rounded up."""
-    needed = np.ceil(k - noise.places).astype(np.int64)
-    low, high = (int(np.clip(x, 0, n + 1)) for x in (needed.min(), needed.max()))
-    counts, p = np.arange(low, high), np.clip(rates, 1e-15, 1 - 1e-15)[:, None]
+    """P(Binomial(n, p) + noise >= k) for every p under the worst law, rounded up.
+
+    The places of the noise must not fall, nor the rates change direction.
+    """
+    needed = np.clip(np.ceil(k - noise.places), 0, n + 1).astype(np.int64)[::-1]
+    # From starts[i] counts on, the noise suffices with probability enough[i].
+    last = np.flatnonzero(np.diff(needed, append=n + 2))
+    starts, enough = needed[last], noise.from_the_top[last]
+    clipped = np.clip(rates, 1e-15, 1 - 1e-15)
+    # Rates far from each other have few counts in common.
+    spread = 6 * math.sqrt(n * float((clipped * (1 - clipped)).max())) + 40
+    pieces = int(np.clip((starts[-1] - starts[0]) // spread, 1, 12))
+    worst = np.concatenate(
+        [_chances(n, p, starts, enough) for p in np.array_split(clipped, pieces)]
+    )
+    slack = _SLACK + 4 * sys.float_info.epsilon * float(gammaln(n + 1))  # the logarithms' rounding
+    return np.minimum(1.0, worst * (1 + slack) + _SLACK)
+
+
+def _chances(n: int, p: Floats, starts: NDArray[np.int64], enough: Floats) -> Floats:
+    """The largest mean, over the columns, of what suffices for a Binomial(n, p) count."""
+    low, high = _likely(n, float(p.min()), float(p.max()))
+    first = max(int(np.searchsorted(starts, low, side="right")) - 1, 0)
+    last = max(int(np.searchsorted(starts, high, side="right")) - 1, first)
+    begins = np.maximum(starts[first : last + 1], low)
+    # Up to the last start every count has its mass; from there on, one tail has all of it.
+    end = int(begins[-1])
+    total = np.zeros((len(p), enough.shape[1]))
+    if last > first:
+        masses = _binomial(n, p, int(begins[0]), end)
+        lengths, chances = np.diff(begins), enough[first:last]
+        if 2 * len(lengths) < masses.shape[1]:
+            masses = np.add.reduceat(masses, begins[:-1] - begins[0], axis=1)
+        elif len(lengths) < masses.shape[1]:  # a few repetitions cost less than the sums
+            chances = np.repeat(chances, lengths, axis=0)
+        total = masses @ chances
+    if end <= n:
+        # bdtrc(m, n, p) = P(Binomial > m), for 0 <= m < n.
+        rest = bdtrc(end - 1, n, p) if end > 0 else np.ones(len(p))
+        total += rest[:, None] * enough[last]
+    largest: Floats = total.max(axis=1)
+    return largest
+
+
+def _likely(n: int, smallest: float, largest: float) -> tuple[int, int]:
+    """Counts between which all but 1e-15 of Binomial(n, p) lies, for p in a range (Bernstein)."""
+    third = math.log(2e15) / 3
+    low, high = (
+        third + math.sqrt(third**2 + 6 * third * n * p * (1 - p)) for p in (smallest, largest)
+    )
+    return max(0, math.floor(n * smallest - low)), min(n, math.ceil(n * largest + high))
+
+
+def _binomial(n: int, p: Floats, low: int, high: int) -> Floats:
+    """P(Binomial(n, p) = c) [p, c] for low <= c < high.
+
+    Exponentials are dear: only every eighth column has one, the others are products.
+    """
+    counts = np.arange(low, high)
     logs = gammaln(n + 1) - gammaln(counts + 1) - gammaln(n - counts + 1)
-    masses = np.exp(logs + np.log(p) * counts + np.log1p(-p) * (n - counts))
-    # bdtrc(m, n, p) = P(Binomial > m), for 0 <= m < n.
-    top = bdtrc(high - 1, n, p) if 0 < high <= n else np.full(p.shape, float(high == 0))
-    tails = np.cumsum(np.hstack([masses, top])[:, ::-1], axis=1)[:, ::-1]
-    chances = np.where(needed <= 0, 1.0, tails[:, np.clip(needed, low, high) - low])
-    worst: Floats = (chances @ noise.masses).max(axis=1)
-    return np.minimum(1.0, worst * (1 + _SLACK) + _SLACK)
+    every, odds = slice(None, None, _STRIDE), (np.log(p) - np.log1p(-p))[:, None]
+    anchors = np.exp(logs[every] + counts[every] * odds + n * np.log1p(-p)[:, None])
+    powers = np.exp(np.arange(_STRIDE) * odds)
+    table = (anchors[:, :, None] * powers[:, None, :]).reshape(len(p), -1)[:, : len(counts)]
+    masses: Floats = table * np.exp(logs - np.repeat(logs[every], _STRIDE)[: len(counts)])
+    return masses
 
 
 def _cell_mass(
@@ -297,9 +370,9 @@ def _cell_mass(
 ) -> float:
     """An upper limit, for all cells of the group at once, on the mass of the cut's cell."""
     threshold = _placed(release, group, statistic, target)
-    covers = [_cover(release.edges[group], b) for b in range(release.counts.shape[2])]
-    start, stop, part = covers[threshold - 1]
-    level = 2 * eta / len({(first, last) for first, last, _ in covers})
+    starts, stops, parts = _cover(release.edges[group], np.arange(release.counts.shape[2]))
+    start, stop, part = starts[threshold - 1], stops[threshold - 1], float(parts[threshold - 1])
+    level = 2 * eta / len(set(zip(starts.tolist(), stops.tolist(), strict=True)))
     if level < _SMALLEST:
         return 1.0
     counts = release.counts[group, release.rows(statistic.labels)]
@@ -315,42 +388,60 @@ def _cell_mass(
     return part * rate.interval(min(1.0, level))[1]  # only the upper end is used
 
 
-def _cover(edges: Floats, cell: int) -> tuple[int, int, float]:
+def _cover(edges: Floats, cell: Any) -> tuple[Any, Any, Any]:
     """Cells start..stop-1 that a cell's mass is judged by, and its part of their mass at most.
 
     Dithering spreads the mass of a grain evenly, so a cell inside a grain has its share of it.
     """
     ends = np.array([0.0, *edges, 1.0]) * GRAIN
     low, high = ends[cell], ends[cell + 1]
-    grain = math.floor(low + 1e-9)
-    if high > grain + 1 + 1e-9:
-        return cell, cell + 1, 1.0
-    start = int(np.searchsorted(ends, grain + 1e-9, side="right")) - 1
-    stop = int(np.searchsorted(ends, grain + 1 - 1e-9))
-    return start, stop, min(1.0, float(high - low) + 1e-9)
+    grain = np.floor(low + 1e-9)
+    inside = high <= grain + 1 + 1e-9
+    start = np.searchsorted(ends, grain + 1e-9, side="right") - 1
+    stop = np.searchsorted(ends, grain + 1 - 1e-9)
+    return (
+        np.where(inside, start, cell),
+        np.where(inside, stop, cell + 1),
+        np.where(inside, np.minimum(1.0, high - low + 1e-9), 1.0),
+    )
 
 
-def _sum_quantile(one: _Deviation, other: _Deviation, level: float) -> float:
-    """The smallest bound on the sum of two independent deviations that fails with P <= level."""
+def _sum_quantiles(
+    above: Sequence[_Deviation], below: Sequence[_Deviation], level: float
+) -> Floats:
+    """[i, j]: the smallest bound on above[i] + below[j] that fails with P <= level.
+
+    The two are independent.
+    """
+    one, other = (np.stack([d.points for d in side]) for side in (above, below))
+    chances, others = (np.stack([d.above for d in side]) for side in (above, below))
     # Between two points the first variable is moved up to the next one.
-    masses = -np.diff(one.above, prepend=1.0)
-    low, high = -1.0, float(one.points[-1] + other.points[-1])
-    if _exceeds(one, other, masses, high) > level:
-        return 2.0  # more than any two deviations
-    for _ in range(40):
-        middle = (low + high) / 2
-        if _exceeds(one, other, masses, middle) > level:
-            low = middle
-        else:
-            high = middle
-    return high
+    masses = -np.diff(chances, prepend=1.0)
+    steps = (other[:, -1:] - other[:, :1]) / (other.shape[1] - 1)
+    rows = np.arange(len(other))[:, None]
+    ends = np.pad(other, ((0, 0), (0, 1)), constant_values=math.inf)
 
+    def exceeds(i: int, bounds: Floats) -> Floats:
+        """P(above[i] + below[j] > bounds[j]) for every j, rounded up."""
+        rest = bounds[:, None] - one[i]
+        # The last point that does not exceed the rest: points are evenly spaced, up to rounding.
+        index = np.clip((rest - other[:, :1]) / steps, 0, other.shape[1] - 1).astype(np.intp)
+        index -= ends[rows, index] > rest
+        index += ends[rows, index + 1] <= rest
+        tails = np.where(index >= 0, others[rows, np.maximum(index, 0)], 1.0)
+        result: Floats = tails @ masses[i] + chances[i, -1]
+        return result
 
-def _exceeds(one: _Deviation, other: _Deviation, masses: Floats, bound: float) -> float:
-    """P(one + other > bound), rounded up."""
-    index = np.searchsorted(other.points, bound - one.points, side="right") - 1
-    above = np.where(index >= 0, other.above[np.maximum(index, 0)], 1.0)
-    return float(masses @ above + one.above[-1])
+    found = np.empty((len(above), len(below)))
+    for i in range(len(above)):
+        low, high = np.full(len(below), -1.0), one[i, -1] + other[:, -1]
+        never = exceeds(i, high) > level
+        for _ in range(40):
+            middle = (low + high) / 2
+            fails = exceeds(i, middle) > level
+            low, high = np.where(fails, middle, low), np.where(fails, high, middle)
+        found[i] = np.where(never, 2.0, high)  # 2 is more than any two deviations
+    return found
 
 
 def _ratio_gap(low: float, high: float) -> float:
