@@ -375,6 +375,7 @@ def _run(
     params = runs.candidates[noise.below(len(runs.candidates))]
     seed = None if noise.secure else noise.below(2**32)
     model = _candidate(template, params).set_params(epsilon=runs.epsilon, random_state=seed)
+    model._may_have_no_rows = True  # coins may send everybody to the other part; it must not show
     try:
         model.fit(fitting.X, fitting.labels, fitting.groups)
     except InputError as error:

@@ -133,6 +133,12 @@ def test_a_post_processor_of_a_function_takes_nothing_from_the_labels():
     audit(method, "add_remove", pairs)
 
 
+@pytest.mark.parametrize("name", ["search", "search-fair"])
+def test_a_search_does_not_tell_that_its_fitting_part_is_empty(name):
+    pairs = neighbours_of(METHOD[name], SCHEMA, "add_remove", seed=23)
+    audit(METHOD[name], "add_remove", [p for p in pairs if "the second record" in p.name])
+
+
 def public_estimators():
     """The estimators of the public names, and those of the published methods."""
     found = {getattr(dpfair, name) for name in dpfair.__all__}

@@ -421,7 +421,7 @@ def _declared(number: str, word: str, group: str) -> Schema:
     )
 
 
-def _defective(case: Case, table: Any) -> tuple[Any, Any, Any]:
+def defective(case: Case, table: Any) -> tuple[Any, Any, Any]:
     """The table, labels and groups with the case's defect."""
     y, groups, n = case.labels, case.groups, _rows(case)
     first = next(iter(case.columns))
@@ -563,7 +563,7 @@ def examine(case: Case) -> str:
     new = _build(CONTAINERS[case.container], case.later)
     y, groups = case.labels, case.groups
     if case.defect:
-        table, y, groups = _build(_defective, case, table)
+        table, y, groups = _build(defective, case, table)
     if case.estimator == "post-processing":
         y = None  # nothing is trained
     model = ESTIMATORS[case.estimator](case)

@@ -16,6 +16,7 @@ from sample_tables import LOANS, make_loans
 from trust import fuzz_tables
 from trust.fuzz_tables import (
     DEFECTS,
+    ESTIMATORS,
     SECRET_NUMBER,
     SECRET_WORD,
     Case,
@@ -35,6 +36,7 @@ from dpfair import (
     Schema,
 )
 from dpfair.errors import SchemaError
+from dpfair.privacy.ledger_file import LedgerFile
 from dpfair.schema import Categorical, Numeric, Outcome
 from dpfair.table import encode, numbers, plain_array, read_table, sound_table, words
 
@@ -150,6 +152,21 @@ def test_a_charge_before_the_check_is_noticed(monkeypatch):
     monkeypatch.setattr(PrivateLogisticRegression, "fit", charges_first)
     with pytest.raises(AssertionError, match="has charged"):
         examine(small_case(defect="labels too short"))
+
+
+@pytest.mark.parametrize("estimator", ["logistic", "boosting", "reuse", "flips"])
+def test_a_refused_fit_leaves_the_ledger_file_alone(estimator, tmp_path):
+    path = tmp_path / "data.ledger"
+    ledger = LedgerFile.create(path, 1000, 1e-2)
+    for defect in ["", *DEFECTS]:
+        case, before = small_case(estimator, defect=defect), len(ledger.entries)
+        table = fuzz_tables.CONTAINERS["polars"](case.columns)
+        table, y, groups = fuzz_tables.defective(case, table)
+        model = ESTIMATORS[estimator](case).set_params(ledger=path)
+        _, seen = watch(lambda: model.fit(table, y, sensitive_features=groups))  # noqa: B023
+        decent(seen)
+        assert len(ledger.entries) == before + (seen.error is None)
+    assert len(ledger.entries) >= 1
 
 
 # What was found, one by one
