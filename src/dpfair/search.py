@@ -381,6 +381,7 @@ def _run(
     except InputError as error:
         # What a run released can make it fail. Raised at once, a loser's failure would be seen.
         return _Run(params, error, -math.inf)
+    model._may_have_no_rows = False
     event = noisy_table(runs.score_epsilon, ledger.relation)
     draw.allow(
         [(f"fit/{e.scope}".rstrip("/"), e.event) for e in model.ledger_.entries]
