@@ -154,7 +154,7 @@ def test_a_charge_before_the_check_is_noticed(monkeypatch):
         examine(small_case(defect="labels too short"))
 
 
-@pytest.mark.parametrize("estimator", ["logistic", "boosting", "reuse", "flips"])
+@pytest.mark.parametrize("estimator", ["logistic", "boosting", "reuse", "flips", "search"])
 def test_a_refused_fit_leaves_the_ledger_file_alone(estimator, tmp_path):
     path = tmp_path / "data.ledger"
     ledger = LedgerFile.create(path, 1000, 1e-2)
