@@ -16,12 +16,10 @@ from dpfair.privacy.ledger_rows import (
     Row,
     chained,
     read_row,
-    timestamp,
 )
 
-OPENING = Opening(timestamp(), "loans", Fraction(1, 3), Fraction(1, 10**5), "add_remove", None, 1)
+OPENING = Opening("loans", Fraction(1, 3), Fraction(1, 10**5), "add_remove", None, 1)
 CHARGE = Charge(
-    timestamp(),
     "2025/north",
     "fit \u2014 \ud800\n",
     "key",
@@ -30,7 +28,7 @@ CHARGE = Charge(
     Fraction(0),
     Fraction(7, 30),
 )
-KEPT = Kept(timestamp(), "key", "0" * 64, 0)
+KEPT = Kept("key", "0" * 64, 0)
 
 
 def three():

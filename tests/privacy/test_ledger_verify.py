@@ -155,14 +155,21 @@ def test_bytes_after_the_end_are_found(ledger):
 
 def test_another_version_of_sqlite_is_said_and_not_accused(ledger, monkeypatch):
     """If the pages are the same nevertheless, nothing needs to be said."""
-    whole = bytearray(ledger.path.read_bytes())
-    whole[96:100] = (3_050_000).to_bytes(4, "big")
-    ledger.path.write_bytes(whole)
+    monkeypatch.setattr(sqlite3, "sqlite_version", "3.99.0")
     assert LedgerFile(ledger.path).verify().image
+    whole = bytearray(ledger.path.read_bytes())
     free = whole.index(bytes(64), 4096)
     whole[free + 7] ^= 1
     ledger.path.write_bytes(whole)
     assert not LedgerFile(ledger.path).verify().image
+
+
+def test_nobody_can_claim_that_another_version_wrote(ledger):
+    whole = bytearray(ledger.path.read_bytes())
+    whole[96:100] = (3_099_000).to_bytes(4, "big")
+    ledger.path.write_bytes(whole)
+    with pytest.raises(LedgerTamperedError, match="header"):
+        LedgerFile(ledger.path).verify()
 
 
 def test_the_two_counters_of_the_header_agree(ledger):

@@ -10,9 +10,6 @@ from dpfair.errors import LedgerFileError
 from dpfair.privacy.events import OneOfDpEvent, gaussian_steps, noisy_table
 from dpfair.privacy.ledger_file import LedgerFile
 
-# The version of SQLite that wrote the file last; it means nothing to anybody.
-UNIMPORTANT = frozenset(range(96, 100))
-
 
 def varied_ledger(path: Path, rows: int = 50) -> LedgerFile:
     """A ledger with every kind of row, in a single closed file."""

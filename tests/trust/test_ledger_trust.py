@@ -71,12 +71,6 @@ def test_a_limit_on_the_size_of_files_gives_no_receipt(tmp_path, monkeypatch):
 def test_a_changed_byte_is_noticed(tmp_path, mask):
     path = tmp_path / "tamper.ledger"
     tamper.varied_ledger(path, rows=20)
-    header = [18, 19, 24, 27, 28, 44, 60, 68, 92, 95]
+    header = [18, 19, 24, 27, 28, 44, 60, 68, 92, 95, 96, 97, 98, 99]
     positions = [*header, *range(100, path.stat().st_size, 997)]
     assert tamper.undetected(path, positions, mask) == []
-
-
-def test_only_the_version_of_the_writer_may_change(tmp_path):
-    path = tmp_path / "tamper.ledger"
-    tamper.varied_ledger(path, rows=5)
-    assert set(tamper.undetected(path, sorted(tamper.UNIMPORTANT))) == tamper.UNIMPORTANT

@@ -138,7 +138,7 @@ def verify(
         return
     print(f"{file} is in order (rows: {found.rows}, charges: {found.charges}).")
     if not found.image:
-        print("Another version of SQLite wrote the file, so unused bytes were not compared.")
+        print("Another version of SQLite wrote some rows, so unused bytes were not compared.")
     if head is None:
         print("Rows missing at the end can be noticed only with --head.")
     print(f"head {found.head}")

@@ -18,7 +18,7 @@ from dpfair.privacy.accountants import cost
 from dpfair.privacy.events import DpEvent
 from dpfair.privacy.ledger import Entry, Ledger, Receipt, check_scope
 from dpfair.privacy.ledger_connection import LedgerConnection
-from dpfair.privacy.ledger_rows import Charge, Kept, Opening, Row, chained, read_row, timestamp
+from dpfair.privacy.ledger_rows import Charge, Kept, Opening, Row, chained, read_row
 from dpfair.privacy.noise import Noise
 from dpfair.privacy.tally import Amount
 
@@ -122,7 +122,6 @@ class LedgerFile(Ledger):
         if unit is None and rows_per_unit != 1:
             raise InputError("rows_per_unit needs unit, the column that identifies a person.")
         opening = Opening(
-            time=timestamp(),
             name=_word("name", name),
             epsilon=checked.budget_epsilon,
             delta=exact_delta,
@@ -187,7 +186,6 @@ class LedgerFile(Ledger):
                 self._refuse_known(key, scope, amount)
                 total = self._affordable(amount, scope, purpose)
                 content = Charge(
-                    time=timestamp(),
                     scope=scope,
                     purpose=purpose,
                     key=key,
@@ -218,7 +216,7 @@ class LedgerFile(Ledger):
         """Keep the released result of a charged job, once."""
         if len(content) > LARGEST_RESULT:
             raise InputError(f"Expected a result of at most {LARGEST_RESULT >> 20} MiB.")
-        kept = Kept(timestamp(), key, hashlib.sha256(content).hexdigest(), len(content))
+        kept = Kept(key, hashlib.sha256(content).hexdigest(), len(content))
         with self._file.lock:
             with self._file.transaction(write=True) as connection:
                 self._catch_up(connection)

@@ -10,8 +10,9 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import sqlite3
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from fractions import Fraction
 from functools import lru_cache
@@ -20,7 +21,7 @@ from typing import Any, NamedTuple
 from dpfair.errors import LedgerTamperedError
 from dpfair.privacy.events import DpEvent, event_from_json, event_to_json
 
-__all__ = ["BEFORE_ALL", "Charge", "Kept", "Opening", "Row", "chained", "read_row", "timestamp"]
+__all__ = ["BEFORE_ALL", "Charge", "Kept", "Opening", "Row", "chained", "read_row"]
 
 FORMAT = 1
 # What the first row is chained to.
@@ -37,11 +38,26 @@ class Row(NamedTuple):
     hash: str
 
 
+def timestamp() -> str:
+    """Now, in UTC."""
+    return datetime.now(UTC).isoformat(timespec="microseconds")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Written:
+    """When a row was written, and with which SQLite.
+
+    SQLite notes its version in the header of the file, too, where no hash protects it.
+    """
+
+    time: str = field(default_factory=timestamp)
+    sqlite: str = sqlite3.sqlite_version
+
+
 @dataclass(frozen=True)
-class Opening:
+class Opening(Written):
     """The first row: whose budget this is, and how much."""
 
-    time: str
     name: str
     epsilon: Fraction
     delta: Fraction
@@ -51,10 +67,9 @@ class Opening:
 
 
 @dataclass(frozen=True)
-class Charge:
+class Charge(Written):
     """A payment: for one record, its own epsilon and delta; for a person, what is spent so far."""
 
-    time: str
     scope: str
     purpose: str
     key: str | None
@@ -65,10 +80,9 @@ class Charge:
 
 
 @dataclass(frozen=True)
-class Kept:
+class Kept(Written):
     """The released result of a charged job, by its digest."""
 
-    time: str
     key: str
     sha256: str
     size: int
@@ -81,24 +95,19 @@ KINDS: dict[str, type[Opening | Charge | Kept]] = {
 }
 
 
-def timestamp() -> str:
-    """Now, in UTC."""
-    return datetime.now(UTC).isoformat(timespec="microseconds")
-
-
 def chained(previous: Row | None, content: Opening | Charge | Kept) -> Row:
     """The row that follows another."""
     [kind] = [name for name, of in KINDS.items() if isinstance(content, of)]
     data: dict[str, Any] = {"kind": kind}
     if kind == "open":
         data["format"] = FORMAT
-    for field in fields(content):
-        value = getattr(content, field.name)
+    for each in fields(content):
+        value = getattr(content, each.name)
         if isinstance(value, Fraction):
             value = str(value)
         elif isinstance(value, DpEvent):
             value = event_to_json(value)
-        data[field.name] = value
+        data[each.name] = value
     body = _canonical(data)
     if previous is None:
         return Row(0, body, _link(BEFORE_ALL, body))
@@ -132,9 +141,9 @@ def _content(row: Row) -> Opening | Charge | Kept:
         "Fraction": _rational,
         "DpEvent": lambda value: _event(_canonical(value)),
     }
-    if data.keys() != {field.name for field in fields(kind)}:
+    if data.keys() != {each.name for each in fields(kind)}:
         raise ValueError
-    return kind(**{field.name: read[str(field.type)](data[field.name]) for field in fields(kind)})
+    return kind(**{each.name: read[str(each.type)](data[each.name]) for each in fields(kind)})
 
 
 def _canonical(data: Any) -> str:

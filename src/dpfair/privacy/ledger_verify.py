@@ -22,7 +22,8 @@ __all__ = ["Verified", "verify"]
 # Another machine's transforms differ in the last digits of what its accountant says.
 TOLERANCE = 1e-6
 
-# In the header of an SQLite file: the counter of changes, its copy, and the version that wrote.
+# In the header of an SQLite file: the counter of changes, its copy, and the version that wrote
+# the header last, as a number (3045001 is 3.45.1).
 _COUNTER, _COPY, _VERSION = slice(24, 28), slice(92, 96), slice(96, 100)
 _LOG_MODE = slice(18, 20)
 
@@ -31,7 +32,7 @@ _LOG_MODE = slice(18, 20)
 class Verified:
     """What was found to be in order.
 
-    ``image`` is False if another version of SQLite wrote the file and lays its pages out
+    ``image`` is False if another version of SQLite wrote some of the rows and lays its pages out
     differently: then unused bytes between the rows were not compared.
     """
 
@@ -51,8 +52,10 @@ def verify(path: Path, head: str | None = None) -> Verified:
                 raise LedgerTamperedError(f"{path} is damaged.")
             rows = list(ledger_store.rows_from(connection, 0))
             contents = ledger_store.all_contents(connection)
-            found = _replay(rows, contents)
-            image = _same_image(connection, path, rows, contents)
+            said = _chained(rows)
+            found = _replay(said, contents)
+            versions = {content.sqlite for content in said}
+            image = _same_image(connection, path, rows, contents, versions)
     finally:
         file.close()
     if head is not None and head not in {row.hash for row in rows}:
@@ -115,11 +118,14 @@ class _Replay:
         self.kept[content.key] = seq
 
 
-def _replay(rows: list[Row], contents: dict[int, bytes]) -> _Replay:
-    previous: Row | None = None
+def _chained(rows: list[Row]) -> list[Opening | Charge | Kept]:
+    """What the rows say, if each follows from the one before it."""
+    return [read_row(before, row) for before, row in zip([None, *rows], rows, strict=False)]
+
+
+def _replay(said: list[Opening | Charge | Kept], contents: dict[int, bytes]) -> _Replay:
     replay: _Replay | None = None
-    for row in rows:
-        content = read_row(previous, row)
+    for seq, content in enumerate(said):
         try:
             if isinstance(content, Opening):
                 replay = _Replay(content)
@@ -128,11 +134,10 @@ def _replay(rows: list[Row], contents: dict[int, bytes]) -> _Replay:
                 replay.charge(content)
             else:
                 assert replay is not None
-                replay.keep(content, row.seq, contents[row.seq])
+                replay.keep(content, seq, contents[seq])
         except (ValueError, KeyError) as error:
             what = error.args[0] if type(error) is ValueError else "is not one that dpfair writes"
-            raise LedgerTamperedError(f"Row {row.seq} of the ledger {what}.") from error
-        previous = row
+            raise LedgerTamperedError(f"Row {seq} of the ledger {what}.") from error
     if replay is None or contents.keys() != set(replay.kept.values()):
         raise LedgerTamperedError("The ledger has results without a row, or no rows.")
     return replay
@@ -145,25 +150,29 @@ def _same(stated: Fraction, found: Fraction, *, exact: bool) -> bool:
 
 
 def _same_image(
-    connection: sqlite3.Connection, path: Path, rows: list[Row], contents: dict[int, bytes]
+    connection: sqlite3.Connection,
+    path: Path,
+    rows: list[Row],
+    contents: dict[int, bytes],
+    versions: set[str],
 ) -> bool:
     """Compare all bytes with those that the same rows make in a new file.
 
     The pages of a file that only grows are a function of its rows, so whatever differs was written
-    by somebody else. False if another version of SQLite may be the reason.
+    by somebody else. False if another version of SQLite may be the reason: one of those that the
+    rows name, so that nobody can claim it afterwards.
     """
     seen = bytearray(ledger_store.seen_image(connection))
     expected = bytearray(ledger_store.expected_image(rows, contents))
-    if seen[_COUNTER] != seen[_COPY]:
+    major_minor, patch = divmod(int.from_bytes(seen[_VERSION], "big"), 1000)
+    version = ".".join(map(str, (*divmod(major_minor, 1000), patch)))
+    if seen[_COUNTER] != seen[_COPY] or version not in versions:
         raise LedgerTamperedError(f"The header of {path} was changed.")
-    major, minor, patch = sqlite3.sqlite_version_info
-    own_version = (major * 1000 + minor) * 1000 + patch
-    other_version = int.from_bytes(seen[_VERSION], "big") != own_version
     expected[_LOG_MODE] = b"\x02\x02"  # in memory there is no log
     for ignored in (_COUNTER, _COPY, _VERSION):
         seen[ignored] = expected[ignored] = bytes(4)
     if seen == expected and path.stat().st_size <= len(seen):
         return True
-    if other_version:
+    if versions != {sqlite3.sqlite_version}:
         return False
     raise LedgerTamperedError(f"{path} has bytes that no row explains.")
