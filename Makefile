@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-slow lint audit bench evidence reproduce results clean help
+.PHONY: demo test test-slow lint audit crosscheck bench evidence reproduce results clean help
 
 help:  ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -15,6 +15,10 @@ $(VENV)/installed: pyproject.toml
 
 $(VENV)/installed-dev: $(VENV)/installed
 	$(BIN)/pip install --quiet --editable '.[dev]'
+	@touch $@
+
+$(VENV)/installed-crosscheck: $(VENV)/installed-dev
+	$(BIN)/pip install --quiet --editable '.[crosscheck]'
 	@touch $@
 
 # The CPU build of torch; a plain "torch" may pull gigabytes.
@@ -34,6 +38,9 @@ test-slow: $(VENV)/installed-dev  ## The checks that take longer
 
 audit: $(VENV)/installed-dev  ## Everything that would catch us cheating, at full size (half an hour)
 	$(BIN)/python scripts/audit.py
+
+crosscheck: $(VENV)/installed-crosscheck  ## The audit's bounds against those of jax-privacy
+	$(BIN)/pytest -q tests/audit/test_bounds.py -k jax_privacy
 
 lint: $(VENV)/installed-dev  ## Style and types
 	$(BIN)/ruff check .
