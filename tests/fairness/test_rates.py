@@ -172,10 +172,12 @@ def test_nested_intervals_contain_the_exact_ones():
     rate = NoisyRate(22, 60, None, 0.3)
     etas = np.geomspace(1e-4, 1, 7)
     nested = rate.nested_intervals(etas, 0.01)
+    smallest, largest = rate.size_range(0.01)
     for eta, (low, high) in zip(etas, nested, strict=True):
-        exact_low, exact_high = rate._limits(eta, rate.size_range(0.01))
-        assert exact_low - 0.005 < low <= exact_low
-        assert exact_high <= high < exact_high + 0.005
+        assert low == 0 or rate.upper_tail(low, largest) <= eta / 2
+        assert high == 1 or rate.lower_tail(high, smallest) <= eta / 2
+        assert rate.upper_tail(low + 0.005, largest) > eta / 2
+        assert rate.lower_tail(high - 0.005, smallest) > eta / 2
     assert np.all(np.diff(nested[:, 0]) >= 0)
     assert np.all(np.diff(nested[:, 1]) <= 0)
     assert NoisyRate(1, None, 0, 0.3).nested_intervals([0.1, 1], 0.01).tolist() == [[0, 1]] * 2

@@ -120,8 +120,8 @@ class NoisyRate:
         """
         eta = _level(eta)
         if self.rejected is None:
-            return self._limits(eta, self.size_range(eta))
-        return self._limits((1 - SIZE_SHARE) * eta, self.size_range(SIZE_SHARE * eta))
+            return _limits(self, eta, self.size_range(eta))
+        return _limits(self, (1 - SIZE_SHARE) * eta, self.size_range(SIZE_SHARE * eta))
 
     def nested_intervals(self, etas: Sequence[float] | Floats, eta_size: float) -> Floats:
         """The sets {p : p_value(p, eta_size) >= eta} for many levels at once, rounded outward.
@@ -130,29 +130,7 @@ class NoisyRate:
         each limit is the next grid point outside, so the cost hardly depends on the number of
         levels and the width grows by at most 2 parts in ``_GRID``.
         """
-        levels = np.asarray(etas, dtype=np.float64)
-        sizes = self.size_range(eta_size)
-        outer = self._limits(float(levels.min()), sizes)
-        inner = self._limits(float(levels.max()), sizes)
-        if sizes[1] == 0:
-            return np.tile(outer, (len(levels), 1))
-
-        lows = np.linspace(outer[0], inner[0], _GRID)
-        highs = np.linspace(outer[1], inner[1], _GRID)
-        excluded = (
-            _count_at_most(self.upper_tail(lows, sizes[1]), levels / 2),
-            _count_at_most(self.lower_tail(highs, sizes[0]), levels / 2),
-        )
-        last = np.maximum(0, np.stack(excluded) - 1)  # none excluded: the end is 0 or 1
-        return np.stack([lows[last[0]], highs[last[1]]], axis=-1)
-
-    def _limits(self, eta: float, sizes: tuple[int, int]) -> Interval:
-        n_low, n_high = sizes
-        if n_high == 0:
-            return 0.0, 1.0
-        low = _last_excluded(lambda p: float(self.upper_tail(p, n_high)), eta / 2)
-        high = 1 - _last_excluded(lambda q: float(self.lower_tail(1 - q, n_low)), eta / 2)
-        return low, high
+        return _nested_intervals(self, tuple(float(eta) for eta in etas), eta_size)
 
     def _tails(self, p: ArrayLike, n: int, missing: Callable[[Floats], Floats]) -> Floats:
         """E[P(Z >= missing(C))], the expectation over C ~ Binomial(n, p)."""
@@ -174,6 +152,37 @@ def _level(eta: float) -> float:
     if not _SMALLEST_LEVEL <= eta <= 1:  # below, the slack of the tails would dominate
         raise InputError(f"Expected eta in [{_SMALLEST_LEVEL}, 1], got {eta}.")
     return eta
+
+
+# Choosing a rule, certifying it and verifying it ask the same questions about the same release.
+@lru_cache(maxsize=1024)
+def _limits(rate: NoisyRate, eta: float, sizes: tuple[int, int]) -> Interval:
+    n_low, n_high = sizes
+    if n_high == 0:
+        return 0.0, 1.0
+    low = _last_excluded(lambda p: float(rate.upper_tail(p, n_high)), eta / 2)
+    high = 1 - _last_excluded(lambda q: float(rate.lower_tail(1 - q, n_low)), eta / 2)
+    return low, high
+
+
+@lru_cache(maxsize=256)
+def _nested_intervals(rate: NoisyRate, etas: tuple[float, ...], eta_size: float) -> Floats:
+    levels = np.array(etas)
+    sizes = rate.size_range(eta_size)
+    outer, inner = _limits(rate, min(etas), sizes), _limits(rate, max(etas), sizes)
+    if sizes[1] == 0:
+        return np.tile(outer, (len(levels), 1))
+
+    lows = np.linspace(outer[0], inner[0], _GRID)
+    highs = np.linspace(outer[1], inner[1], _GRID)
+    excluded = (
+        _count_at_most(rate.upper_tail(lows, sizes[1]), levels / 2),
+        _count_at_most(rate.lower_tail(highs, sizes[0]), levels / 2),
+    )
+    last = np.maximum(0, np.stack(excluded) - 1)  # none excluded: the end is 0 or 1
+    nested = np.stack([lows[last[0]], highs[last[1]]], axis=-1)
+    nested.flags.writeable = False
+    return nested
 
 
 def _last_excluded(tail: Callable[[float], float], level: float) -> float:
