@@ -7,7 +7,7 @@ import struct
 
 import pytest
 
-from dpfair import InputError, LedgerFile, PrivateFairClassifier, load_model, save_model
+from dpfair import ChargeTo, InputError, LedgerFile, PrivateFairClassifier, load_model, save_model
 from dpfair.verification import verify_model
 
 
@@ -102,3 +102,21 @@ def changed(source, target, row, epsilon=None):
     outer["__metadata__"]["dpfair-model"] = json.dumps(header)
     text = json.dumps(outer).encode()
     target.write_bytes(struct.pack("<Q", len(text)) + text + content[8 + size :])
+
+
+def test_a_row_that_paid_for_another_model_is_found_out(tmp_path, loans, loan_schema):
+    LedgerFile.create(tmp_path / "l", 5, 1e-5)
+    settings = {"schema": loan_schema, "mode": "reuse"}
+    paid = PrivateFairClassifier(1, ledger=ChargeTo(tmp_path / "l", key="k"), **settings).fit(
+        *loans
+    )
+    save_model(paid, tmp_path / "paid")
+    LedgerFile(tmp_path / "l").keep("k", (tmp_path / "paid").read_bytes())
+    free = PrivateFairClassifier(1, **settings).fit(*loans)
+    free.ledger_.row = paid.ledger_.row
+    save_model(free, tmp_path / "free")
+    save_model(paid.with_rule(tolerance=0.1), tmp_path / "other-rule")
+    assert failed(verify_model(tmp_path / "free", tmp_path / "l")) == ["payment"]
+    for name in ("paid", "other-rule"):
+        *_, last = verify_model(tmp_path / name, tmp_path / "l")
+        assert (last.passed, last.finding[-19:]) == (True, "paid for this model")

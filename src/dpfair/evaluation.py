@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from dpfair.fairness.bands import fixed_accuracy, fixed_bound
 from dpfair.fairness.metrics import accuracy, group_rates, parity_gap, sampling_floor
 from dpfair.fairness.notions import Notion, group_values, notion_of
 from dpfair.fairness.release import HALF, Release, release_table, table_events
+from dpfair.model_limits import round_up_digits
 from dpfair.privacy.events import DpEvent
 from dpfair.privacy.ledger import Ledger
 from dpfair.privacy.noise import noise_source
@@ -24,9 +27,12 @@ from dpfair.split import bound_units
 from dpfair.table import encode, get_column, outcome_codes, words
 from dpfair.tabular import check_table, column_name, label_array
 
-__all__ = ["PrivateMetrics", "evaluate", "evaluate_privately"]
+__all__ = ["PrivateMetrics", "check_budget", "evaluate", "evaluate_privately"]
 
 MEASURING = "count decisions by group and label"
+# Of one cell. Bounds on rates need tables of the noise, which grow as one over it; they would still
+# take half of this.
+LEAST_NOISE = 2e-5
 
 
 def evaluate(
@@ -111,22 +117,9 @@ def evaluate_privately(
     relation, and is charged to ``ledger``. Records of an undeclared group or label are left out,
     since an error would tell that they exist. Everything else follows from the table.
     """
-    validate.positive(epsilon=epsilon)
-    own = Ledger(
-        epsilon,
-        1e-12,  # counts are pure: it is never used
-        relation=model.relation,
-        rows_per_unit=model.rows_per_unit,
-        noise=noise_source(random_state),
-    )
-    row_epsilon, groups = own.row_budget[0], model.schema_.groups
-
-    def plan() -> list[tuple[str, str, DpEvent]]:
-        [event] = table_events(row_epsilon, len(groups), own.relation, public_sizes=False)
-        return [("", MEASURING, event)]
-
+    own = _open_ledger(model, epsilon, random_state)
     unit = None if model.unit is None else column_name(X, model.unit)
-    payment = Payment(ledger, own, plan, purpose="evaluate a model", unit=unit)
+    payment = _payment(model, epsilon, own, ledger, unit)
     table = check_table(model, X, reset=False)
     records = encode(table, model.schema_, sensitive_features)
     labels = outcome_codes(words(label_array(y, len(records))), model.schema_.label)
@@ -141,16 +134,58 @@ def evaluate_privately(
     release = release_table(
         decisions.astype(np.float64),
         counted.groups,
-        groups,
+        model.schema_.groups,
         labels=labels[kept],
         edges=HALF,
-        epsilon=row_epsilon,
+        epsilon=own.row_budget[0],
         ledger=own,
         scope="",
         purpose=MEASURING,
         dependence="",
     )
     return _private_metrics(model, release, own)
+
+
+def check_budget(
+    model: PrivateFairClassifier, *, epsilon: float, ledger: ChargeTo | str | Path | None
+) -> None:
+    """Raise what speaks against an evaluation that pays, before any record is read."""
+    unit = None if model.unit is None else str(model.unit)
+    _payment(model, epsilon, _open_ledger(model, epsilon, None), ledger, unit)
+
+
+def _open_ledger(model: PrivateFairClassifier, epsilon: float, seed: int | None) -> Ledger:
+    validate.positive(epsilon=epsilon)
+    # A replaced record moves two cells, and a person as many more as there are records.
+    least = LEAST_NOISE * model.rows_per_unit * (2 if model.relation == "replace_one" else 1)
+    if epsilon < least:
+        raise InputError(
+            "The counts would have too much noise to say anything; the smallest epsilon that works "
+            f"is {round_up_digits(least)}."
+        )
+    return Ledger(
+        epsilon,
+        1e-12,  # counts are pure: it is never used
+        relation=model.relation,
+        rows_per_unit=model.rows_per_unit,
+        noise=noise_source(seed),
+    )
+
+
+def _payment(
+    model: PrivateFairClassifier,
+    epsilon: float,
+    own: Ledger,
+    ledger: ChargeTo | str | Path | None,
+    unit: str | None,
+) -> Payment:
+    def plan() -> list[tuple[str, str, DpEvent]]:
+        groups = len(model.schema_.groups)
+        [event] = table_events(own.row_budget[0], groups, own.relation, public_sizes=False)
+        return [("", MEASURING, event)]
+
+    settings = {"epsilon": epsilon, "model": _digest(model)}
+    return Payment(ledger, own, plan, purpose="evaluate a model", settings=settings, unit=unit)
 
 
 def _private_metrics(
@@ -187,3 +222,9 @@ def _estimates(release: Release, notion: Notion) -> NDArray[np.float64]:
             for statistic in notion.statistics
         ]
     )
+
+
+def _digest(model: PrivateFairClassifier) -> str:
+    """The same for models that decide alike."""
+    said = [model.coin_key_.hex(), repr(model.certificate_)]
+    return hashlib.sha256(json.dumps(said).encode()).hexdigest()

@@ -8,9 +8,9 @@ believed.
 from __future__ import annotations
 
 import copy
+import hashlib
 import json
 import math
-import os
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -48,8 +48,9 @@ from dpfair.private_fair import (
     PrivateFairClassifier,
 )
 from dpfair.schema import Schema
+from dpfair.writing import write_file
 
-__all__ = ["load_model", "model_bytes", "save_model", "write_model"]
+__all__ = ["load_model", "model_bytes", "release_digest", "save_model", "write_model"]
 
 FORMAT = "dpfair-model"
 FORMAT_VERSION = 3
@@ -90,11 +91,7 @@ def save_model(model: PrivateFairClassifier, path: str | Path) -> Path:
 
 def write_model(content: bytes, path: str | Path) -> Path:
     """Write a file's content in one step, so that nobody ever sees half a model."""
-    path = Path(path)
-    part = path.with_name(path.name + ".part")
-    part.write_bytes(content)
-    os.replace(part, path)
-    return path
+    return write_file(path, content)
 
 
 def model_bytes(model: PrivateFairClassifier) -> bytes:
@@ -111,6 +108,16 @@ def model_bytes(model: PrivateFairClassifier) -> bytes:
     # One entry only: safetensors writes several in random order.
     content: bytes = save(_scorer_tensors(model.scorer_), metadata={FORMAT: text})
     return content
+
+
+def release_digest(model: PrivateFairClassifier) -> str:
+    """The same for all models that ``with_rule`` makes of one: weights, counts and charges."""
+    header = _header(model)
+    paid = {name: header[name] for name in ("schema", "release", "check", "ledger", "coin_key")}
+    digest = hashlib.sha256(json.dumps(paid, sort_keys=True, default=_plain_number).encode())
+    for tensor in _scorer_tensors(model.scorer_).values():
+        digest.update(tensor.tobytes())
+    return digest.hexdigest()
 
 
 def _header(model: PrivateFairClassifier) -> dict[str, Any]:

@@ -225,7 +225,12 @@ class FairPostProcessor(TabularInput, ClassifierMixin, BaseEstimator):  # type: 
         elif self.groups is None:
             leak = "group names that are read off the data are not"
         return Payment(
-            self.ledger, own, self.planned_events, purpose="fit FairPostProcessor", leak=leak
+            self.ledger,
+            own,
+            self.planned_events,
+            purpose="fit FairPostProcessor",
+            settings=self.get_params(),
+            leak=leak,
         )
 
     def _new_table(self, X: Any, sensitive_features: Any) -> tuple[Any, NDArray[np.int64]]:

@@ -241,10 +241,10 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
 
     def fit(self, X: Any, y: Any, sensitive_features: Any = None) -> PrivateFairClassifier:
         """Train, release, decide and certify."""
+        ledger = self._open_ledger()
+        payment = self._payment(ledger, X)  # a refused fit leaves an earlier one alone
         for name in ("certificate_", "rule_", "release_"):  # a failed fit is no fit
             self.__dict__.pop(name, None)
-        ledger = self._open_ledger()
-        payment = self._payment(ledger, X)
         records = self._training_records(X, y, sensitive_features)
         division = self._division(ledger, len(self.schema_.groups))
         if self._learner().noise_multiplier is not None:  # else it is calibrated to the budget
@@ -418,6 +418,7 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
             self._open_ledger(),
             lambda: self.planned_events(schema),
             purpose=f"fit {type(self).__name__}",
+            settings=self.get_params(),
             unit=unit,
             leak="a schema that was read off the data is not" if schema.inferred else "",
         )

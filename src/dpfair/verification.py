@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 from dpfair.errors import InputError, LedgerFileError, ModelFileError
-from dpfair.model_file import load_model
+from dpfair.model_file import load_model, release_digest, write_model
 from dpfair.privacy.events import parts
-from dpfair.privacy.ledger import Ledger
 from dpfair.privacy.ledger_file import LedgerFile
 from dpfair.privacy.payment import whole_event
+from dpfair.private_fair import PrivateFairClassifier
 
 __all__ = ["Check", "verify_model"]
 
@@ -29,7 +30,8 @@ def verify_model(path: str | Path, ledger: str | Path | None = None) -> list[Che
 
     Reading the file derives the rule from the release, and the certificate from the release and
     the model's own account, whose costs are computed anew. With a ledger file, its chain is
-    verified and one of its rows must have paid for exactly the charges of the model.
+    verified and one of its rows must have paid for exactly the charges of the model. The result of
+    a job with a key is in the ledger, too, and must have the release of this model.
     """
     if not Path(path).exists():
         raise InputError(f"There is no model file {path}.")
@@ -52,10 +54,11 @@ def verify_model(path: str | Path, ledger: str | Path | None = None) -> list[Che
     found.append(
         Check("privacy", not leaks, "; ".join(leaks) or "nothing was read without being paid for")
     )
-    return [*found, *_ledger_checks(model.ledger_, ledger)]
+    return [*found, *_ledger_checks(model, ledger)]
 
 
-def _ledger_checks(own: Ledger, path: str | Path | None) -> list[Check]:
+def _ledger_checks(model: PrivateFairClassifier, path: str | Path | None) -> list[Check]:
+    own = model.ledger_
     if path is None:
         said = (
             "no ledger file paid" if own.row is None else f"row {own.row[:16]} is said to have paid"
@@ -67,10 +70,11 @@ def _ledger_checks(own: Ledger, path: str | Path | None) -> list[Check]:
     except LedgerFileError as error:
         return [Check("ledger", False, str(error))]
     intact = Check("ledger", True, f"{len(file.entries)} charges, each chained to the one before")
-    return [intact, _payment_check(own, file)]
+    return [intact, _payment_check(model, file)]
 
 
-def _payment_check(own: Ledger, file: LedgerFile) -> Check:
+def _payment_check(model: PrivateFairClassifier, file: LedgerFile) -> Check:
+    own = model.ledger_
     if own.row is None:
         return Check("payment", False, "the model was not charged to any ledger file")
     paid = file.paid(own.row)
@@ -78,6 +82,26 @@ def _payment_check(own: Ledger, file: LedgerFile) -> Check:
         return Check("payment", False, "no row of this ledger paid for the model")
     if parts(paid.event) != parts(whole_event([(e.scope, e.event) for e in own.entries])):
         return Check("payment", False, "the row that paid is about other charges")
-    if (file.relation, file.rows_per_unit) != (own.relation, own.rows_per_unit):
+    unit = None if model.unit is None else str(model.unit)
+    if (file.relation, file.unit, file.rows_per_unit) != (own.relation, unit, own.rows_per_unit):
         return Check("payment", False, "the ledger is about other neighbours than the model")
-    return Check("payment", True, f"row {own.row[:16]} paid for exactly these charges")
+    row = f"row {own.row[:16]}"
+    kept = None if paid.key is None else file.kept(paid.key)
+    if kept is None:
+        return Check(
+            "payment",
+            True,
+            f"{row} paid for such charges; without a kept result it cannot say for which model",
+        )
+    if not _same_release(model, kept):
+        return Check("payment", False, f"{row} paid for another model")
+    return Check("payment", True, f"{row} paid for this model")
+
+
+def _same_release(model: PrivateFairClassifier, kept: bytes) -> bool:
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            other = load_model(write_model(kept, Path(folder) / "kept.dpfair"))
+        except ModelFileError:
+            return False  # the result of another kind of job
+    return release_digest(model) == release_digest(other)

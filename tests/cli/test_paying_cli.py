@@ -125,7 +125,7 @@ def test_a_paid_model_verifies_and_a_changed_ledger_does_not(folder, capsys):
     fit(capsys, "--out", "m.dpfair")
     code, out, _ = run(capsys, "verify", "m.dpfair", "--ledger", "loans.ledger")
     assert code == 0
-    assert "paid for exactly these charges" in out
+    assert "paid for such charges" in out
     LedgerFile.create("other.ledger", 2, 1e-5)
     code, out, _ = run(capsys, "verify", "m.dpfair", "--ledger", "other.ledger", "--json")
     assert code == 1
@@ -172,3 +172,26 @@ def test_exact_metrics_are_internal_and_no_ledger_pays_for_them(folder, capsys):
         *("evaluate", "m.dpfair", "loans.csv", "--private-epsilon", 5, "--ledger", "loans.ledger"),
     )
     assert code == 3
+
+
+def test_a_key_belongs_to_one_job(folder, capsys):
+    assert fit(capsys, "--key", "k", "--out", "m.dpfair")[0] == 0
+    evaluate = ("evaluate", "m.dpfair", "loans.csv", "--ledger", "loans.ledger")
+    for code, _, err in (
+        fit(capsys, "--key", "k", "--tolerance", "0.1"),
+        fit(capsys, "--key", "k", "--scope", "other"),
+        run(capsys, *evaluate, "--private-epsilon", "0.5", "--key", "k"),
+    ):
+        assert code == 2
+        assert "belongs to another job" in err
+    code, _, err = fit(capsys, "--key", "k", "--seed", "3")
+    assert code == 2
+    assert "a seed is not private" in err
+
+
+def test_an_evaluation_over_the_budget_ends_with_3_before_the_table_is_read(folder, capsys):
+    fit(capsys, "--out", "m.dpfair")
+    asked = ("--private-epsilon", "50", "--ledger", "loans.ledger")
+    code, _, err = run(capsys, "evaluate", "m.dpfair", "no such file.csv", *asked)
+    assert code == 3
+    assert "nothing was charged" in err

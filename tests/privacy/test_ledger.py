@@ -418,7 +418,21 @@ def test_a_common_beginning_is_not_a_part():
         pay(ledger, table("1/100"), "train/ing")
 
 
-@pytest.mark.parametrize("scope", ["/", "train/", "/train", "a//b", " train", "train ", "a/ b"])
+@pytest.mark.parametrize(
+    "scope",
+    [
+        "/",
+        "train/",
+        "/train",
+        "a//b",
+        " train",
+        "train ",
+        "a/ b",
+        "Ko\u0308ln",
+        "a\u200bb",
+        "\uff41",
+    ],
+)
 def test_a_second_spelling_of_a_scope_is_refused(scope):
     """'train/' and 'train/a' would count as disjoint although one contains the other."""
     with pytest.raises(InputError, match="scope"):

@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import pickle
+import sqlite3
 import subprocess
 import sys
 from fractions import Fraction
@@ -415,3 +416,47 @@ def test_the_script_notices_an_overspent_chain(tmp_path):
     )
     assert found.returncode == 1
     assert "Row 2" in found.stderr
+
+
+# The file and its log
+
+
+def test_a_charge_is_in_the_file_itself_when_its_receipt_is_given(ledger, tmp_path):
+    pay(ledger, table("1/2"))
+    copy = tmp_path / "copy.ledger"  # as somebody would who does not know about logs
+    copy.write_bytes(ledger.path.read_bytes())
+    copy.chmod(0o600)
+    assert LedgerFile(copy).spent == 0.5
+
+
+def test_without_room_in_the_file_there_is_no_receipt(ledger, monkeypatch):
+    reader = sqlite3.connect(ledger.path)
+    reader.execute("BEGIN")
+    reader.execute("SELECT * FROM entry").fetchall()  # the log cannot be copied below a reader
+    ledger.close()
+    monkeypatch.setattr(ledger_store, "PATIENCE_SECONDS", 0.1)
+    with pytest.raises(LedgerFileError, match="no receipt was given"):
+        pay(ledger, table("1/2"))
+    reader.close()
+    assert LedgerFile(ledger.path).spent == 0.5
+
+
+def test_the_log_of_an_earlier_ledger_is_not_taken_for_the_new_ones(ledger):
+    pay(ledger, table("1/2"))
+    ledger.path.rename(ledger.path.with_name("archived.ledger"))  # while its log is there
+    with pytest.raises(LedgerFileError, match="left from another ledger of this name"):
+        LedgerFile.create(ledger.path, "1", DELTA)
+
+
+def test_a_budget_that_could_not_be_read_is_not_written(tmp_path):
+    with pytest.raises(InputError, match="2000 digits"):
+        LedgerFile.create(tmp_path / "x", "0." + "3" * 2500, DELTA)
+    assert not list(tmp_path.iterdir())
+
+
+def test_another_job_under_the_same_key_is_an_error(ledger):
+    pay(ledger, table("1/4"), key="k", job="one")
+    with pytest.raises(PaidBeforeError):
+        pay(ledger, table("1/4"), key="k", job="one")
+    with pytest.raises(InputError, match="belongs to another job"):
+        pay(ledger, table("1/4"), key="k", job="two")

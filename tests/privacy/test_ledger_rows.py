@@ -23,6 +23,7 @@ CHARGE = Charge(
     "2025/north",
     "fit \u2014 \ud800\n",
     "key",
+    "f" * 64,
     OneOfDpEvent((gaussian_steps(2.0, 0.1, 3), noisy_table("1/7", "replace_one"))),
     Fraction(0.1),
     Fraction(0),

@@ -169,6 +169,51 @@ def test_normals_are_independent():
         assert abs(np.corrcoef(draws[:-lag], draws[lag:])[0, 1]) < 5 / len(draws) ** 0.5
 
 
+def whole_numbers(noise, count):
+    """Discrete Gaussian numbers at a scale where they are normal up to 2^-30."""
+    return noise.discrete_gaussian(1 << 60, count) * 2.0**-30
+
+
+def tail_p_value(draws):
+    """The least of three binomial tests: of how many draws lie beyond 3.5, 4 and 4.5."""
+    size = np.abs(draws)
+    seen = {far: int((size > far).sum()) for far in (3.5, 4.0, 4.5)}
+    return min(
+        stats.binomtest(count, len(draws), 2 * stats.norm.sf(far)).pvalue
+        for far, count in seen.items()
+    )
+
+
+@pytest.mark.parametrize(("draw", "count"), [(Noise.normals, 10**7), (whole_numbers, 4 * 10**6)])
+def test_the_tails_of_gaussian_noise_have_their_law(draw, count):
+    """A set that noise never reaches tells neighbours apart, whatever epsilon is."""
+    draws = draw(Noise(seed=14), count)
+    assert tail_p_value(draws) > 1e-6
+    for far in (3.5, 4.0, 4.4):
+        assert tail_p_value(np.clip(draws, -far, far)) < 1e-6
+
+
+class Coarse(Noise):
+    """Makes uniform numbers of 16 bits."""
+
+    def uniforms(self, count):
+        return (np.floor(super().uniforms(count) * 2**16) + 0.5) / 2**16
+
+
+class Single(Noise):
+    """Makes normal numbers in float32."""
+
+    def normals(self, count):
+        return super().normals(count).astype(np.float32).astype(np.float64)
+
+
+def test_normals_are_all_different():
+    assert len(np.unique(Noise(seed=4).normals(100_000))) == 100_000
+    for broken in (Coarse, Single):
+        assert len(np.unique(broken(seed=4).normals(100_000))) < 100_000
+    assert tail_p_value(Coarse(seed=4).normals(4 * 10**6)) < 1e-6
+
+
 def inclusion_z_scores(noise, population, rate, others=(), rounds=4000):
     """How often each position was chosen, alone, beside its neighbour and twice in a row.
 

@@ -209,3 +209,33 @@ def test_cross_validation_pays_for_every_fold(path, loans, loan_schema):
     model = PrivateLogisticRegression(0.5, schema=loan_schema, steps=5, ledger=str(path))
     cross_validate(model, *loans, cv=3, error_score="raise")
     assert len(LedgerFile(path).entries) == 3
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"tolerance": 0.1}, {"learner": PrivateLogisticRegression(steps=7)}, {"epsilon": 0.7}],
+)
+def test_other_settings_under_the_same_key_are_another_job(change, path, loans, loan_schema):
+    model = PrivateFairClassifier(0.5, schema=loan_schema, ledger=ChargeTo(path, key="monday"))
+    model.fit(*loans)
+    with pytest.raises(PaidBeforeError):
+        clone(model).set_params(verbose=True).fit(*loans)
+    with pytest.raises(InputError, match="belongs to another job"):
+        clone(model).set_params(**change).fit(*loans)
+
+
+def test_a_job_that_paid_is_told_so_although_nothing_is_left(path, loans, loan_schema):
+    budget = LedgerFile(path).epsilon
+    model = PrivateFairClassifier(budget, schema=loan_schema, ledger=ChargeTo(path, key="all"))
+    model.fit(*loans)
+    with pytest.raises(PaidBeforeError):
+        clone(model).check_budget(loan_schema)
+
+
+def test_a_refused_fit_leaves_the_earlier_model_alone(path, loans, loan_schema):
+    model = PrivateFairClassifier(0.5, schema=loan_schema, ledger=path).fit(*loans)
+    certificate = model.certificate_
+    with pytest.raises(BudgetError):
+        model.set_params(epsilon=50).fit(*loans)
+    assert model.certificate_ is certificate
+    model.predict(loans[0])

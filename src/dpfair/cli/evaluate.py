@@ -33,18 +33,19 @@ def evaluate(
 ) -> None:
     """Accuracy, gap and group rates on DATA: internal numbers, unless they are paid for."""
     from dpfair.cli.paying import keep_numbers, kept_numbers
+    from dpfair.evaluation import check_budget, evaluate_privately
     from dpfair.evaluation import evaluate as measure
-    from dpfair.evaluation import evaluate_privately
     from dpfair.model_file import load_model
 
     to = charge_to(ledger, scope, key)
     if to is not None and private_epsilon is None:
         raise InputError("--ledger belongs to --private-epsilon: exact numbers cannot be paid for.")
-    earlier = kept_numbers(to)
-    if earlier is not None:
-        _show_private(earlier, as_json=as_json)
-        return
     fitted = load_model(model)
+    if private_epsilon is not None:
+        earlier = kept_numbers(to, lambda: check_budget(fitted, epsilon=private_epsilon, ledger=to))
+        if earlier is not None:
+            _show_private(earlier, as_json=as_json)
+            return
     frame = read_data(data)
     name = fitted.schema_.label.name
     if name not in frame.columns:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import secrets
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -22,14 +24,15 @@ from dpfair.cli.options import (
 )
 from dpfair.cli.output import (
     account_lines,
+    amount,
     check_writable,
     fit_summary,
     interactive,
     print_json,
     say,
 )
-from dpfair.cli.tables import needed_columns, read_data, shipped_schema
-from dpfair.errors import InputError, SchemaError
+from dpfair.cli.tables import data_file, needed_columns, read_data, shipped_schema
+from dpfair.errors import InputError, LedgerFileError, SchemaError
 from dpfair.schema import Schema
 from dpfair.table import column_names
 
@@ -96,7 +99,7 @@ def fit(
     """Train a private classifier, make it fair, certify it."""
     validate.positive(epsilon=epsilon)
     validate.in_open_interval(0, 1, delta=delta)
-    check_writable(out, report)
+    check_writable(out, report, inputs=[ledger, schema, data_file(data)])
     payer = charge_to(ledger, scope, key)
     if dry_run and infer_schema:
         raise InputError("--dry-run reads no record, and --infer-schema would have to.")
@@ -134,10 +137,11 @@ def fit(
         verbose=interactive(),
         random_state=seed,
     )
+    _check_plan(model, declared)
     if dry_run:
         _show_plan(model, declared, as_json=as_json)
         return
-    earlier = _earlier(payer)
+    earlier = _earlier(payer, model, declared)
     if earlier is not None:
         model = earlier
     else:
@@ -155,12 +159,27 @@ def fit(
         print(f"Ledger: {payer.path} ({_left(payer)})")
 
 
-def _earlier(payer: ChargeTo | None) -> PrivateFairClassifier | None:
+def _check_plan(model: PrivateFairClassifier, schema: Schema) -> None:
+    """Refuse a model that could not be written before it is paid for."""
+    from dpfair.model_limits import check_plan
+
+    check_plan(
+        model.planned_events(schema),
+        schema,
+        epsilon=model.epsilon,
+        labelled=model.rule == "optimal",
+        features=model._learner().features,
+    )
+
+
+def _earlier(
+    payer: ChargeTo | None, model: PrivateFairClassifier, schema: Schema
+) -> PrivateFairClassifier | None:
     if payer is None:
         return None
     from dpfair.cli.paying import kept_model
 
-    return kept_model(payer)
+    return kept_model(payer, lambda: model.check_budget(schema))
 
 
 def _fit(
@@ -170,7 +189,6 @@ def _fit(
     frame: pl.DataFrame | None,
     payer: ChargeTo | None,
 ) -> None:
-    model.check_budget(schema)
     frame = read_data(data) if frame is None else frame
     if schema.label.name not in column_names(frame):
         raise SchemaError(f"The table has no column {schema.label.name!r}.")
@@ -179,14 +197,17 @@ def _fit(
     if payer is not None:
         from dpfair.cli.paying import keep_model
 
-        keep_model(payer, model)
+        try:
+            keep_model(payer, model)
+        except LedgerFileError as error:
+            raise _rescued(model, error) from error
 
 
 def _left(payer: ChargeTo) -> str:
     from dpfair.privacy.ledger_file import LedgerFile
 
     file = LedgerFile(payer.path)
-    return f"{file.spent:.4f} of {file.epsilon:g} spent by {len(file.entries)} charges"
+    return f"{amount(file.spent)} of {file.epsilon:g} spent by {len(file.entries)} charges"
 
 
 def _target(text: str | None) -> float | str | None:
@@ -294,8 +315,10 @@ def _show_plan(model: PrivateFairClassifier, schema: Schema, *, as_json: bool) -
     print("A fit would charge:")
     for entry in ledger.entries:
         scope = entry.scope or "all"
-        print(f"  {scope:<8} {entry.purpose:<32} epsilon {entry.epsilon:.4f}")
-    print(f"  in all (epsilon, delta) = ({ledger.spent:.4f}, {ledger.delta:g}); nothing was read.")
+        print(f"  {scope:<8} {entry.purpose:<32} epsilon {amount(entry.epsilon)}")
+    print(
+        f"  in all (epsilon, delta) = ({amount(ledger.spent)}, {ledger.delta:g}); nothing was read."
+    )
 
 
 def _plan_words(model: PrivateFairClassifier, schema: Schema) -> str:
@@ -314,11 +337,33 @@ def _plan_words(model: PrivateFairClassifier, schema: Schema) -> str:
 
 
 def _write(model: PrivateFairClassifier, out: Path | None, report: Path | None) -> None:
+    """Write what was asked for; a model that was paid for is not lost when that fails."""
     if out is not None:
-        from dpfair.model_file import save_model
+        from dpfair.model_file import model_bytes, write_model
 
-        save_model(model, out)
+        content = model_bytes(model)
+        try:
+            write_model(content, out)
+        except InputError as error:
+            raise _rescued(model, error) from error
     if report is not None:
         from dpfair.report import write_report
 
-        write_report(model, report)
+        try:
+            write_report(model, report)
+        except InputError as error:
+            raise (_rescued(model, error) if out is None else error) from error
+
+
+def _rescued(model: PrivateFairClassifier, error: InputError) -> InputError:
+    """The error, with the place where the model is now; nobody can pay for the same one again."""
+    from dpfair.model_file import model_bytes, write_model
+
+    content, name = model_bytes(model), f"rescued-{secrets.token_hex(8)}.dpfair"
+    for folder in (Path.cwd(), Path(tempfile.gettempdir())):
+        try:
+            place = write_model(content, folder / name)
+        except InputError:
+            continue
+        return InputError(f"{error} The model was written to {place} instead.")
+    return error

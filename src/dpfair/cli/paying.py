@@ -8,19 +8,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpfair.cli.output import say
+from dpfair.errors import PaidBeforeError
 from dpfair.model_file import load_model, model_bytes, write_model
 from dpfair.privacy.ledger_file import LedgerFile
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from dpfair.privacy.payment import ChargeTo
     from dpfair.private_fair import PrivateFairClassifier
 
 __all__ = ["keep_model", "keep_numbers", "kept_model", "kept_numbers"]
 
 
-def kept_model(payer: ChargeTo | None) -> PrivateFairClassifier | None:
-    """The model that an earlier try of this job has made, if it came to its end."""
-    content = _kept(payer)
+def kept_model(payer: ChargeTo | None, check: Callable[[], None]) -> PrivateFairClassifier | None:
+    """The model that an earlier try of this very job has made, if it came to its end.
+
+    ``check`` raises whatever speaks against the job, before any record is read.
+    """
+    content = _kept(payer, check)
     if content is None:
         return None
     with tempfile.TemporaryDirectory() as folder:
@@ -33,9 +39,9 @@ def keep_model(payer: ChargeTo | None, model: PrivateFairClassifier) -> None:
         LedgerFile(payer.path).keep(payer.key, model_bytes(model))
 
 
-def kept_numbers(payer: ChargeTo | None) -> dict[str, Any] | None:
-    """The numbers that an earlier try of this job has released."""
-    content = _kept(payer)
+def kept_numbers(payer: ChargeTo | None, check: Callable[[], None]) -> dict[str, Any] | None:
+    """The numbers that an earlier try of this very job has released."""
+    content = _kept(payer, check)
     if content is None:
         return None
     numbers: dict[str, Any] = json.loads(content)
@@ -48,10 +54,15 @@ def keep_numbers(payer: ChargeTo | None, numbers: dict[str, Any]) -> None:
         LedgerFile(payer.path).keep(payer.key, json.dumps(numbers, sort_keys=True).encode())
 
 
-def _kept(payer: ChargeTo | None) -> bytes | None:
-    if payer is None or payer.key is None:
-        return None
-    content = LedgerFile(payer.path).kept(payer.key)
-    if content is not None:
+def _kept(payer: ChargeTo | None, check: Callable[[], None]) -> bytes | None:
+    try:
+        check()
+    except PaidBeforeError:
+        assert payer is not None
+        assert payer.key is not None
+        content = LedgerFile(payer.path).kept(payer.key)
+        if content is None:
+            raise
         say(f"dpfair: the job {payer.key!r} was done before; nothing was charged or drawn again.")
-    return content
+        return content
+    return None

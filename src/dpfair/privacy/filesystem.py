@@ -23,6 +23,9 @@ NETWORK = {
 # fmt: on
 MOUNTS = Path("/proc/self/mounts")
 
+# What SQLite keeps beside an open file.
+LOGS = ("-wal", "-shm", "-journal")
+
 
 def identity(path: Path) -> tuple[int, int]:
     """The device and number of a file that a ledger may be kept in; an error says why not."""
@@ -82,9 +85,16 @@ def _unescape(word: str) -> str:
 def create_once(path: Path, write: Callable[[Path], None]) -> None:
     """Make a file that is complete, durable and closed to others the moment it has its name.
 
-    ``write`` is handed an empty file. A file that exists already is never overwritten.
+    ``write`` is handed an empty file. A file that exists already is never overwritten, and the
+    log of one that was there before is never taken for its own.
     """
     refuse_network(path)
+    for suffix in () if path.exists() else LOGS:
+        if Path(f"{path}{suffix}").exists():
+            raise LedgerFileError(
+                f"{path}{suffix} is left from another ledger of this name; bring that ledger back "
+                "or use another name."
+            )
     draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
         os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
@@ -93,7 +103,7 @@ def create_once(path: Path, write: Callable[[Path], None]) -> None:
             _sync(draft, os.O_RDWR)
             os.link(draft, path)  # unlike a renaming, it fails if the name is taken
         finally:
-            for suffix in ("", "-wal", "-shm"):
+            for suffix in ("", *LOGS):
                 Path(f"{draft}{suffix}").unlink(missing_ok=True)
         if os.name == "posix":  # elsewhere a directory cannot be opened
             _sync(path.parent, os.O_RDONLY)

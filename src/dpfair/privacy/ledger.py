@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import threading
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -311,8 +312,15 @@ def _noise_of(event: DpEvent) -> str:
 
 
 def check_scope(scope: str) -> None:
-    """A path with an empty or padded part would name the same records by another name."""
+    """A path with an empty or padded part would name the same records by another name.
+
+    So would letters that look the same and are spelt differently, or cannot be seen.
+    """
     if scope and not all(part and part == part.strip() for part in scope.split("/")):
         raise InputError(f"Expected a scope like 'train' or 'train/a', got {scope!r}.")
+    if not (scope.isprintable() and unicodedata.is_normalized("NFKC", scope)):
+        raise InputError(
+            f"Expected a scope of visible characters in their usual (NFKC) form, got {scope!r}."
+        )
     if scope.count("/") >= DEEPEST_SCOPE:
         raise InputError(f"Expected a scope with at most {DEEPEST_SCOPE} parts.")

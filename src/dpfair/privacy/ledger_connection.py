@@ -47,7 +47,10 @@ class LedgerConnection:
 
     @contextmanager
     def transaction(self, *, write: bool = False) -> Iterator[sqlite3.Connection]:
-        """All or nothing; a writer is the only one at a time, readers see one moment."""
+        """All or nothing; a writer is the only one at a time, readers see one moment.
+
+        What was written is in the file itself when this ends, not only in its log.
+        """
         with self.lock:
             try:
                 connection = self._connected()
@@ -58,6 +61,8 @@ class LedgerConnection:
                 finally:
                     if connection.in_transaction:
                         connection.execute("ROLLBACK")
+                if write:
+                    ledger_store.settle(connection, self.path)
             except (sqlite3.Error, UnicodeDecodeError) as error:
                 self.close()
                 raise ledger_store.explain(error, self.path) from error

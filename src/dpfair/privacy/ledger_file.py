@@ -34,6 +34,7 @@ LARGEST_RESULT = 1 << 28
 class _Job(NamedTuple):
     """What was charged under a key."""
 
+    job: str
     scope: str
     event: frozenset[tuple[DpEvent, int]]
 
@@ -88,7 +89,7 @@ class LedgerFile(Ledger):
         self._history: list[Charge] = []
         self._jobs: dict[str, _Job] = {}
         self._results: dict[str, tuple[int, Kept]] = {}
-        self._paid: dict[str, Entry] = {}
+        self._paid: dict[str, Charge] = {}
         try:
             with self._file.transaction() as connection:
                 self._head = next(ledger_store.rows_from(connection, 0), None)
@@ -130,6 +131,10 @@ class LedgerFile(Ledger):
             rows_per_unit=checked.rows_per_unit,
         )
         first = chained(None, opening)
+        try:
+            read_row(None, first)
+        except LedgerTamperedError as error:
+            raise InputError("Expected epsilon and delta of at most 2000 digits.") from error
         filesystem.create_once(
             Path(path).resolve(), lambda draft: ledger_store.write_new(draft, first)
         )
@@ -168,27 +173,35 @@ class LedgerFile(Ledger):
         return super().spent
 
     def charge(
-        self, event: DpEvent, *, scope: str, purpose: str, key: str | None = None
+        self,
+        event: DpEvent,
+        *,
+        scope: str,
+        purpose: str,
+        key: str | None = None,
+        job: str = "",
     ) -> Receipt:
         """Record the cost of an event on a scope, durably, before any noise is drawn.
 
         Under a ``key`` an event can be charged once. A job that is tried again takes what it
         :meth:`kept`, if it came that far; else it is refused, because with fresh noise it would
-        release more than was paid for.
+        release more than was paid for. ``job`` is any text that tells jobs apart, such as a
+        digest of their settings; another one under the same key is an error.
         """
         # Most refusals need no lock: what is spent never falls, and a key stays used.
-        amount = self._check(event, scope, purpose, key)
+        amount = self._check(event, scope, purpose, key, job)
         row_delta = self.row_budget[1]
         own = cost(event, row_delta, self.relation)
         with self._file.lock:
             with self._file.transaction(write=True) as connection:
                 self._catch_up(connection)
-                self._refuse_known(key, scope, amount)
+                self._refuse_known(key, job, scope, amount)
                 total = self._affordable(amount, scope, purpose)
                 content = Charge(
                     scope=scope,
                     purpose=purpose,
                     key=key,
+                    job=job,
                     event=event,
                     epsilon=own,
                     delta=Fraction(row_delta if amount.pure is None else 0),
@@ -199,15 +212,23 @@ class LedgerFile(Ledger):
             self._learn(row, content)
         return Receipt(event, self.noise, scope, row.hash)
 
-    def check(self, event: DpEvent, *, scope: str, purpose: str, key: str | None = None) -> None:
+    def check(
+        self,
+        event: DpEvent,
+        *,
+        scope: str,
+        purpose: str,
+        key: str | None = None,
+        job: str = "",
+    ) -> None:
         """Raise what :meth:`charge` would raise, and charge nothing."""
-        self._check(event, scope, purpose, key)
+        self._check(event, scope, purpose, key, job)
 
     def restrict(self, charges: Iterable[tuple[str, DpEvent]]) -> NoReturn:
         """A plan restricts the ledger of one fit; a file serves many."""
         raise InputError("A ledger file cannot be restricted to the plan of one fit.")
 
-    def paid(self, row: str) -> Entry | None:
+    def paid(self, row: str) -> Charge | None:
         """The charge of the row with this hash, if there is one."""
         self._refresh()
         return self._paid.get(row)
@@ -315,31 +336,35 @@ class LedgerFile(Ledger):
                 float(content.delta),
             )
             self._entries.append(entry)
-            self._paid[row.hash] = entry
+            self._paid[row.hash] = content
             self._history.append(content)
             if content.key is not None:
-                self._jobs[content.key] = _Job(content.scope, amount.identity)
+                self._jobs[content.key] = _Job(content.job, content.scope, amount.identity)
         elif isinstance(content, Kept):
             self._results[content.key] = row.seq, content
         self._head = row
 
-    def _check(self, event: DpEvent, scope: str, purpose: str, key: str | None) -> Amount:
+    def _check(self, event: DpEvent, scope: str, purpose: str, key: str | None, job: str) -> Amount:
         check_scope(_word("scope", scope))
         _word("purpose", purpose)
+        _word("job", job)
         if key is not None and not _word("key", key):
             raise InputError("Expected a key that is not empty, or None.")
         amount = Amount.of(event)
         with self._file.lock:
             self._refresh()
-            self._refuse_known(key, scope, amount)
+            self._refuse_known(key, job, scope, amount)
             self._affordable(amount, scope, purpose)
         return amount
 
-    def _refuse_known(self, key: str | None, scope: str, amount: Amount) -> None:
+    def _refuse_known(self, key: str | None, job: str, scope: str, amount: Amount) -> None:
         if key is None or key not in self._jobs:
             return
-        if self._jobs[key] != _Job(scope, amount.identity):
-            raise InputError(f"The key {key!r} belongs to another job.")
+        if self._jobs[key] != _Job(job, scope, amount.identity):
+            raise InputError(
+                f"The key {key!r} belongs to another job, with other settings; give this one a key "
+                "of its own."
+            )
         raise PaidBeforeError(f"The job {key!r} was charged before; nothing is drawn again.")
 
 

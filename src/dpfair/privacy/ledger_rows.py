@@ -68,11 +68,15 @@ class Opening(Written):
 
 @dataclass(frozen=True)
 class Charge(Written):
-    """A payment: for one record, its own epsilon and delta; for a person, what is spent so far."""
+    """A payment: for one record, its own epsilon and delta; for a person, what is spent so far.
+
+    ``job`` is a digest of what was asked for, such as the settings of a fit; or empty.
+    """
 
     scope: str
     purpose: str
     key: str | None
+    job: str
     event: DpEvent
     epsilon: Fraction
     delta: Fraction

@@ -2,7 +2,9 @@
 
 The file is in WAL mode and every connection syncs fully: a row that was committed survives a
 crash of the process, of the system and of the power. The mode is set once, when the file is made;
-two processes that switched it at the same time could lock each other out.
+two processes that switched it at the same time could lock each other out. After every commit the
+log is copied into the file (:func:`settle`): whoever copies, moves or restores the one file
+without its log loses nothing that a receipt was given for.
 
 Nothing but appending is possible by SQL. Whoever edits the file by other means is found out by the
 chain of hashes (:mod:`dpfair.privacy.ledger_rows`) and by :func:`expected_image`.
@@ -12,6 +14,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from urllib.parse import quote
@@ -29,6 +32,7 @@ __all__ = [
     "kept_content",
     "rows_from",
     "seen_image",
+    "settle",
     "write_new",
 ]
 
@@ -127,6 +131,22 @@ def append(connection: sqlite3.Connection, row: Row, content: bytes | None = Non
     connection.execute("INSERT INTO entry(seq, body, hash) VALUES (?, ?, ?)", row)
     if content is not None:
         connection.execute("INSERT INTO result(seq, content) VALUES (?, ?)", (row.seq, content))
+
+
+def settle(connection: sqlite3.Connection, path: Path) -> None:
+    """Copy the log into the file, and wait until that is on the disk."""
+    give_up = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        # SQLite waits for readers and writers, but not for another process that copies.
+        [busy, _, _] = connection.execute("PRAGMA wal_checkpoint(FULL)").fetchone()
+        if not busy:
+            return
+        if time.monotonic() > give_up:
+            raise LedgerFileError(
+                f"Another process kept {path} locked for {PATIENCE_SECONDS:g} seconds; something "
+                "may have been charged, but no receipt was given."
+            )
+        time.sleep(0.001)
 
 
 def kept_content(connection: sqlite3.Connection, seq: int) -> bytes | None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hashlib
+import json
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +17,7 @@ from dpfair.privacy.ledger import Ledger
 if TYPE_CHECKING:
     from dpfair.privacy.ledger_file import LedgerFile
 
-__all__ = ["ChargeTo", "Payment", "whole_event"]
+__all__ = ["ChargeTo", "Payment", "job_digest", "whole_event"]
 
 Charges = list[tuple[str, str, DpEvent]]
 
@@ -32,13 +35,15 @@ class ChargeTo:
         ``"2025/north"``; empty for all of it. Parts that do not contain one another must have no
         person in common.
     key
-        A name for the job. A job that is tried again under its key is not charged again, and
-        draws no noise again.
+        A name for the job: what is asked, about which records. A job that is tried again under
+        its key is not charged again, and draws no noise again. Other settings under the same key
+        are refused; that the records are the same is for you to know, since nothing about them
+        is noted.
 
     Examples
     --------
-    >>> ChargeTo("adult.ledger", key="nightly")
-    ChargeTo(path='adult.ledger', scope='', key='nightly')
+    >>> ChargeTo("adult.ledger", key="monday")
+    ChargeTo(path='adult.ledger', scope='', key='monday')
     """
 
     path: str | Path
@@ -52,6 +57,8 @@ class Payment:
     Making one checks that the file has room, that it is about the same neighbours, and that the
     fit is private at all; nothing is charged yet. :meth:`pay` charges everything at once, and from
     then on the fit's own ledger accepts what was paid for and nothing else.
+
+    ``settings`` are what the job is asked to do, all of them public.
     """
 
     def __init__(
@@ -61,6 +68,7 @@ class Payment:
         plan: Callable[[], Charges],
         *,
         purpose: str,
+        settings: Mapping[str, object],
         unit: str | None = None,
         leak: str = "",
     ) -> None:
@@ -79,17 +87,51 @@ class Payment:
         _same_neighbours(self._file, own, unit)
         self._charges = [(scope, event) for scope, _, event in plan()]
         self._event = whole_event(self._charges)
-        self._file.check(self._event, scope=self._to.scope, purpose=purpose)
+        self._job = job_digest(purpose, settings)
+        self._file.check(
+            self._event, scope=self._to.scope, purpose=purpose, key=self._to.key, job=self._job
+        )
 
     def pay(self) -> None:
         """Charge the file, once, before any noise is drawn; it is never refunded."""
         if self._file is None:
             return
         receipt = self._file.charge(
-            self._event, scope=self._to.scope, purpose=self._purpose, key=self._to.key
+            self._event,
+            scope=self._to.scope,
+            purpose=self._purpose,
+            key=self._to.key,
+            job=self._job,
         )
         self._own.restrict(self._charges)
         self._own.row = receipt.row
+
+
+def job_digest(purpose: str, settings: Mapping[str, object]) -> str:
+    """The same for jobs that are asked to do the same.
+
+    ``settings`` are parameters as ``get_params()`` gives them: an estimator stands for its class,
+    since its own parameters are in the list, too. Who pays and what is printed are left out.
+
+    >>> job_digest("fit", {"clip": 1.0}) == job_digest("fit", {"clip": 1.0, "verbose": True})
+    True
+    """
+    said = {
+        name: _words(value)
+        for name, value in settings.items()
+        if name.rpartition("__")[2] not in ("ledger", "verbose", "random_state")
+    }
+    text = json.dumps([purpose, said], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _words(value: object) -> str:
+    # Where an object lies in the memory is another place in every process.
+    return (
+        type(value).__name__
+        if hasattr(value, "get_params")
+        else re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))
+    )
 
 
 def whole_event(charges: list[tuple[str, DpEvent]]) -> DpEvent:
