@@ -32,10 +32,9 @@ from dpfair import (
 from dpfair import search as search_module
 from dpfair.certificate import FairnessClaim, round_up
 from dpfair.errors import FairnessWarning, PrivacyLeakWarning, ReceiptError
-from dpfair.privacy.accountants import _ORDERS, _renyi_curve, epsilon, epsilon_of, epsilons
+from dpfair.privacy.accountants import ORDERS, epsilon, epsilon_of, epsilons, renyi_curve
 from dpfair.privacy.draw import Draw
 from dpfair.privacy.events import (
-    RELATIONS,
     best_of_runs,
     compose,
     event_from_json,
@@ -51,7 +50,6 @@ from dpfair.report.words import mechanism
 from dpfair.tabular import TabularInput
 
 DELTA = 1e-5
-ADD_REMOVE = RELATIONS["add_remove"]
 GRID = {"learner__learning_rate": [0.01, 0.3], "learner__clip": [0.3, 1.0]}
 
 
@@ -130,16 +128,16 @@ def test_cost_is_what_dp_accounting_says(one_run, mean, shape):
 
 def divergence(p, q):
     p, q = np.log(p), np.log(q)
-    return np.array([logsumexp(a * p + (1 - a) * q) / (a - 1) for a in _ORDERS])
+    return np.array([logsumexp(a * p + (1 - a) * q) / (a - 1) for a in ORDERS])
 
 
 def test_curve_of_discrete_laplace_is_exact_and_above_that_of_laplace():
     z = np.arange(-400, 401)
     p = np.exp(-0.3 * np.abs(z)) * np.tanh(0.15)
     q = np.exp(-0.3 * np.abs(z - 1)) * np.tanh(0.15)
-    curve = _renyi_curve(noisy_table(0.3, "add_remove"), ADD_REMOVE)
+    curve = renyi_curve(noisy_table(0.3, "add_remove"), "add_remove")
     np.testing.assert_allclose(curve, divergence(p, q), rtol=1e-9)
-    continuous = RdpAccountant(_ORDERS).compose(LaplaceDpEvent(1 / 0.3)).rdp
+    continuous = RdpAccountant(ORDERS).compose(LaplaceDpEvent(1 / 0.3)).rdp
     assert np.all(continuous < curve)
 
 
@@ -156,7 +154,7 @@ def test_bound_holds_for_the_exact_law_of_the_winner(shape):
 
     one_run = np.maximum(divergence(p, q), divergence(q, p))
     exact = np.maximum(*(divergence(winner(a), winner(b)) for a, b in ((p, q), (q, p))))
-    assert np.all(exact <= best_of_runs_curve(_ORDERS, one_run, 5.0, shape))
+    assert np.all(exact <= best_of_runs_curve(ORDERS, one_run, 5.0, shape))
     assert np.any(exact > one_run)  # the choice is not free
 
 

@@ -449,6 +449,7 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
         if not isinstance(self._learner(), PrivateLogisticRegression):
             kind = type(self.learner).__name__
             raise InputError(f"Expected learner to be a PrivateLogisticRegression, got {kind}.")
+        validate.one_of(("tight", "basic"), composition=self.composition)
         validate.one_of(COINS, coins=self.coins)
         validate.one_of(RULES, rule=self.rule)
         validate.one_of(MODES, mode=self.mode)

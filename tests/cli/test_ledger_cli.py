@@ -108,6 +108,7 @@ def test_show_tells_what_is_left(capsys, ledger, path):
         "epsilon": 3.0,
         "delta": 1e-5,
         "relation": "add_remove",
+        "planned": False,
         "unit": None,
         "rows_per_unit": 1,
         "spent": 1.0,

@@ -191,11 +191,10 @@ def test_the_dominating_distribution_is_never_below_any_combination(jobs, relati
 
 
 def test_renyi_takes_the_worst_alternative_at_every_order():
-    relation = NeighboringRelation.ADD_OR_REMOVE_ONE
-    one, other = (accountants._renyi_curve(event, relation) for event in FIT.events)
+    one, other = (accountants.renyi_curve(event, "add_remove") for event in FIT.events)
     assert (one > other).any()
     assert (one < other).any()
-    assert (accountants._renyi_curve(FIT, relation) == np.maximum(one, other)).all()
+    assert (accountants.renyi_curve(FIT, "add_remove") == np.maximum(one, other)).all()
 
 
 def test_choices_are_tossed_as_far_as_there_is_room():

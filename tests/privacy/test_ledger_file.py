@@ -53,7 +53,7 @@ def ledger(tmp_path):
 
 def test_it_is_a_ledger(ledger):
     assert isinstance(ledger, Ledger)
-    assert (ledger.name, ledger.unit, ledger.composition) == ("loans", None, "tight")
+    assert (ledger.name, ledger.unit, ledger.composition) == ("loans", None, "adaptive")
     assert ledger.private
     receipt = pay(ledger, table("1/2"), "train", "count")
     assert len(receipt.draw(table("1/2")).discrete_laplace([1, 2])) == 2
@@ -73,7 +73,13 @@ def test_the_receipt_names_its_row(ledger):
 @pytest.mark.parametrize("k", [1, 3])
 def test_it_charges_what_memory_charges(tmp_path, k):
     file = LedgerFile.create(
-        tmp_path / "x", "9", DELTA, relation="replace_one", unit="person", rows_per_unit=k
+        tmp_path / "x",
+        "9",
+        DELTA,
+        relation="replace_one",
+        planned=True,
+        unit="person",
+        rows_per_unit=k,
     )
     memory = Ledger("9", DELTA, relation="replace_one", rows_per_unit=k)
     assert file.row_budget == memory.row_budget
@@ -90,6 +96,17 @@ def test_it_charges_what_memory_charges(tmp_path, k):
     assert again.spent == memory.spent
     assert again.entries == memory.entries
     assert again.to_json() == memory.to_json()
+
+
+def test_jobs_that_are_not_planned_cost_more(tmp_path):
+    planned = LedgerFile.create(tmp_path / "planned", "9", DELTA, planned=True)
+    chosen = LedgerFile.create(tmp_path / "chosen", "9", DELTA)
+    memory = Ledger("9", DELTA, composition="adaptive")
+    for _ in range(2):
+        for ledger in (planned, chosen, memory):
+            pay(ledger, gaussian_steps(5.0, 1.0, 2))
+    assert planned.spent < chosen.spent == memory.spent
+    assert LedgerFile(chosen.path).verify().spent == chosen.spent
 
 
 def test_a_fit_of_the_whole_budget_has_room(tmp_path):

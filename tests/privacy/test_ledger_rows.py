@@ -18,7 +18,7 @@ from dpfair.privacy.ledger_rows import (
     read_row,
 )
 
-OPENING = Opening("loans", Fraction(1, 3), Fraction(1, 10**5), "add_remove", None, 1)
+OPENING = Opening("loans", Fraction(1, 3), Fraction(1, 10**5), "add_remove", "adaptive", None, 1)
 CHARGE = Charge(
     "2025/north",
     "fit \u2014 \ud800\n",

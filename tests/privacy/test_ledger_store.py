@@ -10,7 +10,7 @@ from dpfair.privacy import ledger_store
 from dpfair.privacy.ledger_rows import Kept, Opening, Row, chained
 from dpfair.privacy.ledger_store import append, connect, explain, rows_from, write_new
 
-FIRST = chained(None, Opening("", Fraction(1), Fraction(1, 10), "add_remove", None, 1))
+FIRST = chained(None, Opening("", Fraction(1), Fraction(1, 10), "add_remove", "tight", None, 1))
 SECOND = chained(FIRST, Kept("key", "0" * 64, 4))
 
 

@@ -57,7 +57,7 @@ events = st.sampled_from(
     st.lists(st.tuples(scopes, events), min_size=1, max_size=7), st.sampled_from(["tight", "basic"])
 )
 def test_one_by_one_is_all_at_once(charges, composition):
-    tally, dearest = Tally(DELTA, "add_remove", composition), Fraction(0)
+    tally, dearest = Tally(Fraction(3), DELTA, "add_remove", composition), Fraction(0)
     for n, (scope, event) in enumerate(charges, 1):
         charge(tally, scope, event)
         dearest = max(dearest, at_once(charges[:n], composition))
@@ -66,7 +66,7 @@ def test_one_by_one_is_all_at_once(charges, composition):
 
 def test_the_total_never_falls():
     """A hundred tenths cost 10; composed with Gaussian noise, the accountant says 4.3."""
-    tally = Tally(DELTA, "add_remove")
+    tally = Tally(Fraction(3), DELTA, "add_remove")
     for _ in range(100):
         charge(tally, "", table("1/10"))
     little = Amount.of(gaussian_steps(1000.0, 1.0, 1))
@@ -76,7 +76,7 @@ def test_the_total_never_falls():
 
 
 def test_asking_changes_nothing():
-    tally = Tally(DELTA, "add_remove")
+    tally = Tally(Fraction(3), DELTA, "add_remove")
     charge(tally, "a", table("1/4"))
     for _ in range(3):
         assert tally.total("a/b", Amount.of(table("1/4"))) == Fraction(1, 2)
@@ -93,7 +93,7 @@ def test_a_charge_asks_the_accountant_only_about_the_scopes_below_it(monkeypatch
         return cost(event, delta, relation)
 
     monkeypatch.setattr(tally_module, "cost", priced)
-    tally = Tally(DELTA, "add_remove")
+    tally = Tally(Fraction(3), DELTA, "add_remove")
     for n in range(50):
         charge(tally, f"part/{n}", gaussian_steps(30.0, 1.0, 10))
     asked.clear()
@@ -105,7 +105,7 @@ def test_a_charge_asks_the_accountant_only_about_the_scopes_below_it(monkeypatch
 
 
 def test_equal_mechanisms_are_counted_and_not_listed():
-    tally = Tally(DELTA, "add_remove")
+    tally = Tally(Fraction(3), DELTA, "add_remove")
     for _ in range(200):
         charge(tally, "", gaussian_steps(300.0, 1.0, 1))
     expected = cost(gaussian_steps(300.0, 1.0, 200), DELTA, "add_remove")

@@ -54,14 +54,24 @@ from dpfair.privacy.repetition import best_of_runs_curve
 MOST_EPSILON = 200
 MOST_LOSS = 60
 
-__all__ = ["ACCOUNTANTS", "Epsilon", "calibrate", "calibrate_event", "cost", "epsilon", "epsilons"]
+__all__ = [
+    "ACCOUNTANTS",
+    "ORDERS",
+    "Epsilon",
+    "calibrate",
+    "calibrate_event",
+    "cost",
+    "epsilon",
+    "epsilons",
+    "renyi_curve",
+]
 
 
 # The logarithm of the largest noise multiplier that calibration tries.
 _MOST_NOISE = 40.0
 
-# The orders of Renyi DP, as dp_accounting chooses them.
-_ORDERS = RdpAccountant().orders.astype(np.float64)
+# The orders of Renyi DP, as dp_accounting chooses them; ledgers rely on them to stay the same.
+ORDERS = np.concatenate([np.arange(11, 110) / 10, np.arange(11, 64), [128.0, 256.0, 512.0, 1024.0]])
 
 
 @dataclass(frozen=True)
@@ -389,7 +399,7 @@ def _chooses(event: DpEvent) -> bool:
 
 def _rdp_epsilon(event: DpEvent, delta: float, relation: NeighboringRelation) -> float:
     if _searches(event) or _chooses(event):
-        return float(compute_epsilon(_ORDERS, _renyi_curve(event, relation), delta)[0])
+        return float(compute_epsilon(ORDERS, _curve(event, relation), delta)[0])
     gaussians, pure = _split(event)
     if not gaussians:
         return pure
@@ -399,8 +409,12 @@ def _rdp_epsilon(event: DpEvent, delta: float, relation: NeighboringRelation) ->
     return float(accountant.get_epsilon(delta)) + pure
 
 
-def _renyi_curve(event: DpEvent, relation: NeighboringRelation) -> NDArray[np.float64]:
-    """The Renyi divergence of an event at every order."""
+def renyi_curve(event: DpEvent, relation: str) -> NDArray[np.float64]:
+    """The Renyi divergence of an event at every one of ``ORDERS``."""
+    return _curve(event, RELATIONS[relation])
+
+
+def _curve(event: DpEvent, relation: NeighboringRelation) -> NDArray[np.float64]:
     curves = [count * _leaf_curve(leaf, relation) for leaf, count in parts(event).items()]
     return np.asarray(np.sum(curves, axis=0))
 
@@ -408,24 +422,27 @@ def _renyi_curve(event: DpEvent, relation: NeighboringRelation) -> NDArray[np.fl
 @lru_cache(maxsize=1024)
 def _leaf_curve(leaf: DpEvent, relation: NeighboringRelation) -> NDArray[np.float64]:
     if isinstance(leaf, OneOfDpEvent):
-        return np.asarray(np.max([_renyi_curve(e, relation) for e in leaf.events], axis=0))
+        return np.asarray(np.max([_curve(e, relation) for e in leaf.events], axis=0))
     if isinstance(leaf, RepeatAndSelectDpEvent):
         one_run = _leaf_curve(leaf.event, relation)
-        return best_of_runs_curve(_ORDERS, one_run, leaf.mean, leaf.shape)
+        return best_of_runs_curve(ORDERS, one_run, leaf.mean, leaf.shape)
     if isinstance(leaf, DiscreteLaplaceDpEvent):
         # |z| and |z - 1| differ by exactly 1, so the loss is t or -t and nothing between: this
         # is randomised response, the worst of all t-DP mechanisms. (The continuous Laplace
         # mechanism of the same parameter costs less, and would be no bound.)
         t = leaf.noise_parameter
-        log_sum = np.logaddexp(_ORDERS * t, (1 - _ORDERS) * t) - np.logaddexp(0.0, t)
-        return np.asarray(log_sum / (_ORDERS - 1))
+        log_sum = np.logaddexp(ORDERS * t, (1 - ORDERS) * t) - np.logaddexp(0.0, t)
+        return np.asarray(log_sum / (ORDERS - 1))
     if isinstance(leaf, GaussianDpEvent):
         # Replacing a record moves the sum by the contributions of two.
         moved = 1 if relation is NeighboringRelation.ADD_OR_REMOVE_ONE else 2
-        return np.asarray(_ORDERS * (moved / leaf.noise_multiplier) ** 2 / 2)
-    accountant = RdpAccountant(_ORDERS, relation)
+        return np.asarray(ORDERS * (moved / leaf.noise_multiplier) ** 2 / 2)
+    accountant = RdpAccountant(ORDERS, relation)
     if not accountant.supports(leaf):
-        raise InputError("A search over DP-SGD is accounted for under add_remove only.")
+        raise InputError(
+            "DP-SGD in a search, or beside other jobs that are not planned, is accounted for under "
+            "add_remove only."
+        )
     return np.asarray(accountant.compose(leaf).rdp)
 
 

@@ -40,7 +40,7 @@ from dpfair.privacy.tally import Amount, Tally
 
 __all__ = ["COMPOSITIONS", "Entry", "Ledger", "Receipt"]
 
-COMPOSITIONS = ("tight", "basic")
+COMPOSITIONS = ("tight", "adaptive", "basic")
 # Deeper than any data set is divided; beyond it a scope is a mistake or an attack.
 DEEPEST_SCOPE = 100
 
@@ -91,6 +91,8 @@ class Ledger:
     composition
         ``"tight"``: privacy loss distributions inside a scope (an exact sum if all of its noise
         is Laplace, Renyi DP if a search is among its events), the worst of disjoint scopes.
+        ``"adaptive"``: the same for charges whose choice may depend on earlier results, which
+        costs a little more (:mod:`dpfair.privacy.adaptive`).
         ``"basic"``: every entry's own epsilon added up, as in the paper's eps + eps0 + eps1.
     rows_per_unit
         A person owns at most this many records. The budget is per person: by group privacy,
@@ -148,7 +150,7 @@ class Ledger:
         row_delta = self.delta / k * math.exp(-(k - 1) * float(row_epsilon))
         validate.in_open_interval(0, 1, delta_per_record=row_delta)
         self._row_budget = row_epsilon, row_delta
-        self._tally = Tally(row_delta, relation, composition)
+        self._tally = Tally(row_epsilon, row_delta, relation, composition)
 
     def __getstate__(self) -> dict[str, object]:
         return {k: v for k, v in self.__dict__.items() if k != "_lock"}

@@ -43,7 +43,7 @@ class LedgerFile(Ledger):
     """A privacy budget in a file.
 
     ``LedgerFile.create`` makes the file, ``LedgerFile(path)`` opens it. Any number of processes
-    and threads of one machine may charge it at the same time. Composition is always tight.
+    and threads of one machine may charge it at the same time.
 
     Parameters
     ----------
@@ -63,10 +63,8 @@ class LedgerFile(Ledger):
     releases anything unpaid. A charge is never taken back. Copies of this object (also by a fork)
     are handles on the same file, never a second budget.
 
-    The total is that of a list of charges that was fixed beforehand, while later jobs may well be
-    chosen after seeing the results of earlier ones. For sums of Laplace noise (Rogers et al. 2016)
-    and for Gaussian noise without sampling (Smith and Thakurta 2022) that makes no difference;
-    for mixtures of the two and for sampled noise it has not been proved.
+    Jobs may be chosen after seeing the results of earlier ones: charges are composed by a filter
+    (:mod:`dpfair.privacy.adaptive`), unless the file was made for jobs that are planned beforehand.
 
     Examples
     --------
@@ -108,17 +106,24 @@ class LedgerFile(Ledger):
         *,
         name: str = "",
         relation: str = "add_remove",
+        planned: bool = False,
         unit: str | None = None,
         rows_per_unit: int = 1,
     ) -> LedgerFile:
         """Make a new ledger file; one that exists is never overwritten.
 
-        ``unit`` is the column that identifies a person, with ``rows_per_unit`` records at most;
-        the other parameters are those of :class:`dpfair.privacy.ledger.Ledger`.
+        ``planned`` says that which jobs will be done is decided before the first result is seen;
+        then they are composed tightly, which is cheaper and else wrong. ``unit`` is the column that
+        identifies a person, with ``rows_per_unit`` records at most; the other parameters are those
+        of :class:`dpfair.privacy.ledger.Ledger`.
         """
         exact_delta = _exact_delta(delta)
         checked = Ledger(
-            epsilon, float(exact_delta), relation=relation, rows_per_unit=rows_per_unit
+            epsilon,
+            float(exact_delta),
+            relation=relation,
+            composition="tight" if planned else "adaptive",
+            rows_per_unit=rows_per_unit,
         )
         if unit is None and rows_per_unit != 1:
             raise InputError("rows_per_unit needs unit, the column that identifies a person.")
@@ -127,6 +132,7 @@ class LedgerFile(Ledger):
             epsilon=checked.budget_epsilon,
             delta=exact_delta,
             relation=relation,
+            composition=checked.composition,
             unit=None if unit is None else _word("unit", unit),
             rows_per_unit=checked.rows_per_unit,
         )
@@ -304,6 +310,7 @@ class LedgerFile(Ledger):
                 opening.epsilon,
                 float(opening.delta),
                 relation=opening.relation,
+                composition=opening.composition,
                 rows_per_unit=opening.rows_per_unit,
                 noise=noise,
             )

@@ -62,6 +62,7 @@ class Opening(Written):
     epsilon: Fraction
     delta: Fraction
     relation: str
+    composition: str
     unit: str | None
     rows_per_unit: int
 

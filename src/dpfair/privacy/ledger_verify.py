@@ -74,9 +74,10 @@ class _Replay:
             opening.epsilon,
             float(opening.delta),
             relation=opening.relation,
+            composition=opening.composition,
             rows_per_unit=opening.rows_per_unit,
         )
-        self._tally = Tally(self._ledger.row_budget[1], opening.relation)
+        self._tally = Tally(*self._ledger.row_budget, opening.relation, opening.composition)
         self._exact = True
         self._keys: set[str] = set()
         self.kept: dict[str, int] = {}

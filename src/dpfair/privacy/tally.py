@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from dpfair.privacy.accountants import cost
+from dpfair.privacy.adaptive import filter_cost
 from dpfair.privacy.events import DpEvent, exact_sum, from_parts, parts
 
 __all__ = ["Amount", "Tally"]
@@ -21,10 +22,11 @@ __all__ = ["Amount", "Tally"]
 
 @dataclass
 class Amount:
-    """Paid leaves, and their exact sum if there is one."""
+    """Paid leaves, their exact sum if there is one, and the number of charges."""
 
     leaves: Counter[DpEvent]
     pure: Fraction | None
+    charges: int = 1
 
     @classmethod
     def of(cls, event: DpEvent) -> Amount:
@@ -40,6 +42,7 @@ class Amount:
     def add(self, other: Amount) -> None:
         """Pay for the other, too."""
         self.leaves.update(other.leaves)
+        self.charges += other.charges
         self.pure = None if self.pure is None or other.pure is None else self.pure + other.pure
 
 
@@ -48,17 +51,17 @@ class Tally:
 
     Parameters
     ----------
-    delta
-        Of one record.
+    epsilon, delta
+        The budget of one record.
     relation
         What a neighbouring data set is.
     composition
-        ``"tight"`` or ``"basic"``, as in :class:`dpfair.privacy.ledger.Ledger`.
+        ``"tight"``, ``"adaptive"`` or ``"basic"``, as in :class:`dpfair.privacy.ledger.Ledger`.
 
     Examples
     --------
     >>> from dpfair.privacy.events import noisy_table
-    >>> tally = Tally(1e-5, "add_remove")
+    >>> tally = Tally(Fraction(3), 1e-5, "add_remove")
     >>> amount = Amount.of(noisy_table(1, "add_remove"))
     >>> for scope in ("train", "train/a", "release"):
     ...     tally.add(scope, amount, tally.total(scope, amount))
@@ -66,9 +69,11 @@ class Tally:
     Fraction(2, 1)
     """
 
-    def __init__(self, delta: float, relation: str, composition: str = "tight") -> None:
-        self._delta, self._relation = delta, relation
-        self._adds_up = composition == "basic"
+    def __init__(
+        self, epsilon: Fraction, delta: float, relation: str, composition: str = "tight"
+    ) -> None:
+        self._epsilon, self._delta, self._relation = epsilon, delta, relation
+        self._adds_up, self._adaptive = composition == "basic", composition == "adaptive"
         self._everybody = _Scope()
         # For basic composition: the exact sum, and how often each other event was charged.
         self._sum = Fraction(0)
@@ -113,9 +118,14 @@ class Tally:
             yield sum(amounts, Fraction(0))
         else:
             leaves = sum((amount.leaves for amount in path), Counter[DpEvent]())
-            yield cost(from_parts(leaves), self._delta, self._relation)
+            yield self._cost(from_parts(leaves), sum(amount.charges for amount in path))
         for child in scope.children.values():
             yield from self._costs(path, child)
+
+    def _cost(self, event: DpEvent, charges: int) -> Fraction:
+        if self._adaptive and charges > 1:
+            return filter_cost(event, self._epsilon, self._delta, self._relation)
+        return cost(event, self._delta, self._relation)
 
     def _sum_with(self, amount: Amount) -> Fraction:
         total, approximate = self._sum, self._approximate
@@ -131,7 +141,7 @@ class Tally:
 
 @dataclass
 class _Scope:
-    paid: Amount = field(default_factory=lambda: Amount(Counter(), Fraction(0)))
+    paid: Amount = field(default_factory=lambda: Amount(Counter(), Fraction(0), 0))
     children: dict[str, _Scope] = field(default_factory=dict)
 
 

@@ -1,0 +1,92 @@
+r"""What charges cost when each may be chosen after seeing the results of those before it.
+
+Accountants compose a list of mechanisms that was fixed beforehand. Jobs that share a ledger are
+not: what is asked next may depend on what came out, and then a budget that every possible list
+respects may still be overspent. (After a Gaussian with :math:`\mu = 0.2`, three counts of epsilon 1
+or a Gaussian with :math:`\mu = 0.836` both cost 3.677 at delta = 1e-5; choosing between them by the
+first result costs 1.99e-5 at that epsilon.)
+
+A rule that may be applied at every step, whatever was seen, is a *filter*. Let the budget be
+:math:`(\varepsilon, \delta)`, L the privacy loss of all that one record has paid for, and accept
+a charge if one of these holds afterwards:
+
+* *Sum.* All charges are pure and add up to :math:`\varepsilon` at most.
+* *Renyi*, for one of the orders :math:`\alpha_k`. The divergences of order :math:`\alpha_k` add up
+  to at most the R that gives :math:`(\varepsilon, \delta_k)` (Feldman and Zrnic 2021: sums of
+  Renyi divergences may be compared with a fixed R however the charges were chosen). Orders and
+  :math:`\delta_k` are fixed with the budget, and the :math:`\delta_k` add up to :math:`\delta`.
+* *First.* It is the only charge, and the accountant allows it.
+
+Then the whole is :math:`(\varepsilon, \delta)`-private. Sums only grow, so what a history ends with
+has held since its beginning. Histories that end with *Sum* have :math:`L \le \varepsilon`, which
+adds nothing to :math:`E[(1 - e^{\varepsilon - L})_+]`. Those that end with :math:`\alpha_k` are
+histories of a process that stops before it would violate that rule, and add :math:`\delta_k` at
+most. Those that end with *First* alone have one charge; it was chosen before anything about the
+record was seen, no rule but *Sum* can follow it, and it adds :math:`\delta` at most.
+
+Fits cost 7 to 25 per cent of epsilon more than in a fixed list, and less than that near the end of
+a budget; pure charges, and the first one, cost nothing more.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+
+from dpfair.privacy.accountants import ORDERS, renyi_curve
+from dpfair.privacy.alternatives import choices
+from dpfair.privacy.events import DpEvent, from_parts, parts, pure_epsilon
+
+__all__ = ["filter_cost"]
+
+# The first order suits Gaussian noise that uses up the budget; large pure charges leave less of it
+# to Gaussian noise, for which higher orders are better.
+_SHARES = {1: 1 / 2, 2: 1 / 4, 4: 1 / 8, 8: 1 / 8}
+
+# Sums of divergences are rounded by less than this part of them.
+_ROUNDING = 1 + 1e-12
+
+
+def filter_cost(event: DpEvent, epsilon: Fraction, delta: float, relation: str) -> Fraction:
+    """The epsilon of all charges of a record, two at least, under a budget of (epsilon, delta).
+
+    Among alternatives the dearest counts: coins are tossed beforehand.
+
+    >>> from dpfair.privacy.accountants import cost
+    >>> from dpfair.privacy.events import compose, gaussian_steps
+    >>> twice = compose([gaussian_steps(2.0, 1.0, 1)] * 2)
+    >>> round(float(cost(twice, 1e-5, "add_remove")), 2)
+    2.94
+    >>> round(float(filter_cost(twice, Fraction(3), 1e-5, "add_remove")), 2)
+    3.31
+    """
+    rules = _rules(float(epsilon), delta)
+    return max(_dearest(from_parts(paid), rules, relation) for paid in choices(parts(event)))
+
+
+def _dearest(event: DpEvent, rules: tuple[tuple[int, float], ...], relation: str) -> Fraction:
+    pure = pure_epsilon(event)
+    if pure is not None:
+        return pure
+    curve = renyi_curve(event, relation)
+    return min(Fraction(float(curve[order]) * _ROUNDING + overhead) for order, overhead in rules)
+
+
+@lru_cache(maxsize=64)
+def _rules(epsilon: float, delta: float) -> tuple[tuple[int, float], ...]:
+    """The position of every order, and the epsilon that it needs beside the divergence."""
+    left = [(epsilon - _overhead(float(order), _SHARES[1] * delta)) / order for order in ORDERS]
+    main = float(ORDERS[int(np.argmax(left))])
+    places = [int(np.argmin(np.abs(ORDERS - factor * main))) for factor in _SHARES]
+    return tuple(
+        (place, _overhead(float(ORDERS[place]), share * delta))
+        for place, share in zip(places, _SHARES.values(), strict=True)
+    )
+
+
+def _overhead(order: float, delta: float) -> float:
+    """R at an order gives R + this at delta (Canonne, Kamath and Steinke 2020, Proposition 12)."""
+    return math.log1p(-1 / order) - math.log(delta * order) / (order - 1)
