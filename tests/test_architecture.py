@@ -27,7 +27,7 @@ LAYERS = [
     ["table"],
     ["datasets"],
     ["schema", "privacy"],
-    ["errors", "validate"],
+    ["errors", "validate", "writing"],
 ]
 FORBIDDEN = [("privacy", "fairness"), ("privacy", "learners"), ("fairness", "learners")]
 

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from dpfair import InputError, PrivateFairClassifier
+from dpfair import InputError, LedgerFile, PrivateFairClassifier
 from dpfair.evaluation import evaluate, evaluate_privately
 from dpfair.privacy.events import pure_epsilon
 
@@ -84,3 +84,23 @@ def test_a_person_is_counted_as_often_as_the_model_allows(loans, loan_schema):
 def test_an_epsilon_that_is_no_budget_is_refused(model, loans, epsilon):
     with pytest.raises(InputError, match="epsilon > 0"):
         evaluate_privately(model, *loans, epsilon=epsilon)
+
+
+@pytest.mark.parametrize(
+    ("settings", "least"),
+    [({}, 2e-5), ({"relation": "replace_one"}, 4e-5), ({"unit": "age", "rows_per_unit": 4}, 8e-5)],
+)
+def test_too_small_an_epsilon_is_refused_before_it_is_paid(
+    settings, least, loans, loan_schema, tmp_path
+):
+    path = tmp_path / "loans.ledger"
+    kind = {"relation": "add_remove", "unit": None, "rows_per_unit": 1} | settings
+    LedgerFile.create(path, 9, 1e-5, **kind).close()
+    X, y = loans[0][:200], loans[1][:200]
+    model = PrivateFairClassifier(3, schema=loan_schema, mode="reuse", **settings).fit(X, y)
+    for epsilon in (0.99 * least, 1e-6, 1e-300):
+        with pytest.raises(InputError, match=f"smallest epsilon that works is {least:g}"):
+            evaluate_privately(model, X, y, epsilon=epsilon, ledger=path)
+    assert not LedgerFile(path).entries
+    paid = evaluate_privately(model, X, y, epsilon=least, ledger=path)
+    assert paid.gap_bound == 1

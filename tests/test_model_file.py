@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load, save
 
-from dpfair import InputError, PrivateFairClassifier, load_model, save_model
+from dpfair import InputError, LedgerFile, PrivateFairClassifier, load_model, save_model
 from dpfair.errors import ModelFileError
 from dpfair.fairness.notions import NOTIONS
 from dpfair.model_limits import MOST_CELLS, MOST_GROUPS
@@ -321,6 +321,16 @@ def test_hostile_files_are_refused_at_once(attack, content, tmp_path):
     assert time.perf_counter() - start < 1
     assert "\n" not in str(error.value)
     assert len(str(error.value)) < 400
+
+
+def test_a_model_does_not_replace_a_ledger_and_needs_a_place(model, tmp_path):
+    ledger = LedgerFile.create(tmp_path / "a.ledger", 1, 1e-5)
+    ledger.close()
+    with pytest.raises(InputError, match="a ledger file is never overwritten"):
+        save_model(model, tmp_path / "a.ledger")
+    assert ledger.verify().rows == 1
+    with pytest.raises(InputError, match="cannot be written"):
+        save_model(model, tmp_path / "nowhere" / "m.dpfair")
 
 
 def test_a_missing_file_or_a_directory_is_one_sentence(tmp_path):

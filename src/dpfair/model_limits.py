@@ -7,15 +7,18 @@ could not be read back; a file that goes further was not written by dpfair.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Sequence
+from decimal import ROUND_CEILING, Context
 from typing import Any
 
 import numpy as np
 
 from dpfair.errors import InputError
 from dpfair.fairness.placement import GRAIN, MOST_PLACED_BINS
-from dpfair.fairness.release import Release
-from dpfair.learners.features import BUCKETS
+from dpfair.fairness.release import HALF, Release, score_grid
+from dpfair.learners.features import BUCKETS, feature_names
+from dpfair.privacy.events import DpEvent, event_to_json, parts, pure_epsilon
 from dpfair.schema import Schema
 
 __all__ = [
@@ -25,9 +28,11 @@ __all__ = [
     "MOST_HEADER",
     "check_ledger",
     "check_placed",
+    "check_plan",
     "check_release",
     "check_text",
     "check_width",
+    "round_up_digits",
 ]
 
 MOST_BYTES = 32 << 20
@@ -49,6 +54,55 @@ _MOST_SEARCHED = 2_000
 _MOST_SAMPLED = 50
 _MOST_SAMPLED_STEPS = 2_000_000
 _DEEPEST = 6
+
+
+def check_plan(
+    charges: Sequence[tuple[str, str, DpEvent]],
+    schema: Schema,
+    *,
+    epsilon: float,
+    labelled: bool,
+    features: str,
+) -> None:
+    """Refuse a fit whose model could not be written, as far as its settings tell.
+
+    ``charges`` are the planned ones, ``labelled`` says whether the counts are by label. Nothing
+    else is needed, so this can be known before anything is paid.
+    """
+    # A fit adds its counts, its rule and its certificate, and repeats the names of the groups.
+    if 4 * len(json.dumps(schema.to_dict())) > 3 * MOST_HEADER:
+        raise InputError("The schema is too long for a model file.")
+    check_width(schema, features, len(feature_names(features, schema)))
+    entries = [
+        {"scope": scope, "purpose": purpose, "event": event_to_json(event)}
+        for scope, purpose, event in charges
+    ]
+    check_ledger({"epsilon": "", "entries": entries})
+    for _, _, event in charges:
+        table_epsilon = pure_epsilon(event)
+        if table_epsilon is None:
+            continue
+        bins = len(score_grid(float(table_epsilon)) if labelled else HALF) + 1
+        cells = bins * (2 if labelled else 1)
+        noise = min(leaf.noise_parameter for leaf in parts(event))
+        length = _table_length(cells, [noise] * len(schema.groups))
+        if length > MOST_NOISE:
+            # A small budget is divided in fixed proportions. The little more is for rounding.
+            enough = epsilon * length / MOST_NOISE * (1 + 1e-9)
+            raise InputError(
+                "The counts would have too much noise to say anything; the smallest epsilon that "
+                f"works is {round_up_digits(enough)}."
+            )
+
+
+def round_up_digits(value: float) -> str:
+    """A number of three digits that is not below the given one.
+
+    >>> round_up_digits(0.00037714), round_up_digits(1e-5)
+    ('0.000378', '1e-05')
+    """
+    digits = Context(prec=3, rounding=ROUND_CEILING).create_decimal(repr(float(value)))
+    return f"{float(digits):g}"
 
 
 def check_text(text: str) -> None:
@@ -119,8 +173,11 @@ def check_placed(release: Release, most_groups: int) -> None:
 
 def _noise_tables(release: Release) -> float:
     """How long the tables are, about, that hold the law of the noise in a sum of cells."""
-    cells = release.counts[0].size
-    return float(sum((cells + 100) / noise for noise in release.noise))
+    return _table_length(release.counts[0].size, release.noise)
+
+
+def _table_length(cells: int, noises: Sequence[float]) -> float:
+    return float(sum((cells + 100) / noise for noise in noises))
 
 
 def _mechanisms(event: Any, times: int, depth: int) -> Iterator[tuple[dict[str, Any], int]]:

@@ -53,6 +53,8 @@ def audit(
         report = _method(methods[target], FITS if samples is None else samples, noise)
     elif Path(target).is_file():
         report = _model(Path(target), ENTRY_SAMPLES if samples is None else samples, noise)
+    elif Path(target).name != target or Path(target).suffix:
+        raise InputError(f"There is no file {target}.")
     else:
         raise InputError(
             f"Expected a model file, the word mechanisms or a method ({', '.join(methods)}), "
@@ -128,8 +130,10 @@ def _model(path: Path, samples: int, noise: Listening) -> AuditReport:
         findings,
         names,
         "Each entry of the ledger was run again by this installation, with the entry's parameters "
-        "and the record that shows most; Gaussian noise is tested at a larger delta, too.",
+        "and the record that shows most; where it can show more, Gaussian noise is tested at a "
+        "larger delta, too.",
         CONFIDENCE,
+        privacy=privacy,
     )
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dpfair.audit.distinguish import Finding
     from dpfair.audit.replay import ReplayReport
+    from dpfair.certificate import PrivacyClaim
 
 __all__ = ["AuditReport"]
 
@@ -42,6 +43,8 @@ class AuditReport:
         With which all bounds hold together.
     replays
         Replays of a method, if it is one.
+    privacy
+        What a model claims itself, if it is one.
     """
 
     heading: str
@@ -50,17 +53,22 @@ class AuditReport:
     samples: str
     confidence: float
     replays: Sequence[ReplayReport] = ()
+    privacy: PrivacyClaim | None = None
 
     @property
     def failures(self) -> int:
-        """How many of the checks failed."""
-        broken = sum(bool(replay.violations) for replay in self.replays)
+        """How many of the checks failed; a replay that saw too little is no check."""
+        broken = sum(not replay.passed for replay in self.replays)
         return broken + sum(finding.failed for finding in self.findings)
 
     def to_json(self) -> dict[str, Any]:
         """All that the text says."""
+        claimed = {}
+        if self.privacy is not None:
+            claimed = {"private": self.privacy.private, "leaks": list(self.privacy.leaks)}
         return {
             "audited": self.heading,
+            **claimed,
             "passed": self.failures == 0,
             "confidence": self.confidence,
             "findings": [
@@ -116,17 +124,23 @@ def _finding_to_json(name: str, finding: Finding) -> dict[str, Any]:
 def _replay_to_json(replay: ReplayReport) -> dict[str, Any]:
     return {
         "relation": replay.relation,
-        "neighbours": replay.pairs,
-        "without_model": replay.failed,
+        "passed": replay.passed,
+        "pairs": replay.pairs,
+        "failed": replay.failed,
+        "asked": sorted(replay.asked),
+        "touched": sorted(replay.touched),
+        "blind_spots": list(replay.blind_spots),
         "violations": [asdict(violation) for violation in replay.violations],
     }
 
 
 def _replay_lines(replay: ReplayReport) -> Iterator[str]:
     count = len(replay.violations)
-    failed = f" ({replay.failed} without a model)" if replay.failed else ""
     found = f"{count} VIOLATIONS" if count else "no violation"
-    yield f"Replay under {replay.relation:<11}  {replay.pairs} neighbours{failed}: {found}"
+    saw = ", BUT IT SAW TOO LITTLE" if replay.blind_spots else ""
+    yield f"Replay under {replay.relation:<11}  {replay.pairs} pairs of tables: {found}{saw}"
+    for sentence in replay.blind_spots:
+        yield f"  {sentence}"
     for violation in replay.violations[:MOST_VIOLATIONS]:
         yield f"  {violation.neighbours}: {violation.sentence}"
     if count > MOST_VIOLATIONS:

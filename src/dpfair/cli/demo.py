@@ -15,6 +15,7 @@ from dpfair.cli.output import (
     check_writable,
     fit_summary,
     interactive,
+    make_folder,
     print_json,
 )
 from dpfair.cli.tables import SHIPPED
@@ -32,7 +33,8 @@ def demo(
     validate.one_of(SHIPPED, dataset=dataset)
     validate.positive(epsilon=epsilon)
     validate.in_open_interval(0, 1, delta=delta)
-    check_writable(out / "model.dpfair" if out.exists() else None)
+    make_folder(out)
+    check_writable(out / "model.dpfair", out / "report.html")
 
     from dpfair.certificate import round_down, round_up
     from dpfair.datasets import load_adult, load_credit
@@ -52,7 +54,6 @@ def demo(
     )
     model.fit(data.X[rows["fit"]], data.y[rows["fit"]])
     measured = evaluate(model, data.X[rows["test"]], data.y[rows["test"]])
-    out.mkdir(parents=True, exist_ok=True)
     model_path = save_model(model, out / "model.dpfair")
     report_path = write_report(model, out / "report.html", measured)
     if as_json:

@@ -316,9 +316,8 @@ def _show_plan(model: PrivateFairClassifier, schema: Schema, *, as_json: bool) -
     for entry in ledger.entries:
         scope = entry.scope or "all"
         print(f"  {scope:<8} {entry.purpose:<32} epsilon {amount(entry.epsilon)}")
-    print(
-        f"  in all (epsilon, delta) = ({amount(ledger.spent)}, {ledger.delta:g}); nothing was read."
-    )
+    spent = amount(ledger.spent)
+    print(f"  in all (epsilon, delta) = ({spent}, {ledger.delta:g}); nothing was read.")
 
 
 def _plan_words(model: PrivateFairClassifier, schema: Schema) -> str:
@@ -352,7 +351,9 @@ def _write(model: PrivateFairClassifier, out: Path | None, report: Path | None) 
         try:
             write_report(model, report)
         except InputError as error:
-            raise (_rescued(model, error) if out is None else error) from error
+            if out is not None:
+                raise
+            raise _rescued(model, error) from error
 
 
 def _rescued(model: PrivateFairClassifier, error: InputError) -> InputError:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dpfair.cli.options import AsJson
-from dpfair.cli.output import check_writable, print_json, say
-from dpfair.errors import InputError, LedgerTamperedError
+from dpfair.cli.output import amount, check_writable, print_json, say
+from dpfair.errors import LedgerTamperedError
+from dpfair.writing import write_file
 
 if TYPE_CHECKING:
     from dpfair.privacy.ledger_file import LedgerFile
@@ -40,6 +41,10 @@ def init(
     delta: Annotated[str, typer.Option(help="The delta of the guarantee, such as 1e-5.")],
     name: Annotated[str, typer.Option(help="What the data set is called.")] = "",
     relation: Annotated[str, typer.Option(help="add_remove or replace_one.")] = "add_remove",
+    planned: Annotated[
+        bool,
+        typer.Option(help="All jobs are planned before a result is seen: they cost less together."),
+    ] = False,
     unit: Annotated[
         str | None, typer.Option(help="The column that identifies a person, for a budget each.")
     ] = None,
@@ -57,6 +62,7 @@ def init(
         delta,
         name=name,
         relation=relation,
+        planned=planned,
         unit=unit,
         rows_per_unit=rows_per_unit,
     )
@@ -99,8 +105,8 @@ def history(file: File, as_json: AsJson = False) -> None:
                 _printable(charge.scope) or "all",
                 _printable(charge.purpose),
                 _printable(charge.key or "-"),
-                f"{float(charge.epsilon):.4f}",
-                f"{float(charge.spent):.4f}",
+                amount(float(charge.epsilon)),
+                amount(float(charge.spent)),
             )
         )
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -151,13 +157,10 @@ def export(
     as_json: AsJson = False,
 ) -> None:
     """Every row of FILE as a line of JSON, with the chain of hashes."""
-    check_writable(out)
+    check_writable(out, inputs=[file])
     lines = list(_opened(file).export())
     if out is not None:
-        try:
-            out.write_text("".join(f"{line}\n" for line in lines))
-        except OSError as error:
-            raise InputError(f"{out} cannot be written: {error.strerror}.") from error
+        write_file(out, "".join(f"{line}\n" for line in lines).encode())
         if as_json:
             print_json({"export": str(out), "rows": len(lines)})
         else:
@@ -184,6 +187,7 @@ def _print_summary(file: LedgerFile, *, as_json: bool) -> None:
             "epsilon": file.epsilon,
             "delta": file.delta,
             "relation": file.relation,
+            "planned": file.composition == "tight",
             "unit": file.unit,
             "rows_per_unit": file.rows_per_unit,
             "spent": spent,
@@ -198,8 +202,10 @@ def _print_summary(file: LedgerFile, *, as_json: bool) -> None:
         whom = f"every person (column {_printable(file.unit)}, {file.rows_per_unit} records)"
     print(f"{_printable(file.name) or 'Ledger'}: {file.path}")
     print(f"  budget   epsilon {file.epsilon:g} at delta {file.delta:g}, {file.relation}, {whom}")
-    print(f"  spent    epsilon {spent:.4f} by {charges} charges")
-    print(f"  left     epsilon {max(file.epsilon - spent, 0):.4f}")
+    when = "beforehand" if file.composition == "tight" else "as results come in"
+    print(f"  jobs     chosen {when}")
+    print(f"  spent    epsilon {amount(spent)} by {charges} charges")
+    print(f"  left     epsilon {amount(max(file.epsilon - spent, 0))}")
     print(f"  head     {file.head}")
 
 

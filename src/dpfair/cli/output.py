@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpfair.errors import InputError
+from dpfair.writing import check_place
 
 if TYPE_CHECKING:
     from dpfair.private_fair import PrivateFairClassifier
 
 __all__ = [
     "account_lines",
+    "amount",
     "check_writable",
     "fit_summary",
     "interactive",
+    "make_folder",
     "print_json",
     "say",
 ]
@@ -33,13 +38,34 @@ def say(text: str) -> None:
     print(text, file=sys.stderr)
 
 
-def check_writable(*paths: Path | None) -> None:
-    """Refuse a place that cannot be written to before anything is spent."""
-    for path in paths:
-        if path is not None and (path.is_dir() or not path.parent.is_dir()):
-            raise InputError(
-                f"{path} cannot be written: there is no directory for it, or it is one."
-            )
+def check_writable(*outputs: Path | None, inputs: Iterable[str | Path | None] = ()) -> None:
+    """Refuse a place that cannot be written to before anything is read or spent.
+
+    What a command reads, its ledger above all, must not be what it writes; nor do two outputs
+    share a place.
+    """
+    wanted = [path for path in outputs if path is not None]
+    read = [Path(path) for path in inputs if path is not None]
+    for number, path in enumerate(wanted):
+        check_place(path)
+        for other in read:
+            if _same_file(path, other):
+                raise InputError(
+                    f"{path} cannot be written: it is {other}, which this command reads."
+                )
+        for other in wanted[:number]:
+            if _same_file(path, other):
+                raise InputError(f"{path} cannot be written: {other} is written to that place.")
+
+
+def make_folder(folder: Path) -> None:
+    """Make the folder for a command's results before any time is spent on them."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except FileExistsError as error:
+        raise InputError(f"{folder} is not a folder.") from error
+    except OSError as error:
+        raise InputError(f"{folder} cannot be made: {error.strerror}.") from error
 
 
 def interactive() -> bool:
@@ -81,17 +107,33 @@ def account_lines(model: PrivateFairClassifier) -> list[str]:
     lines = ["Privacy account"]
     for entry in model.ledger_.entries:
         lines.append(
-            f"  {entry.scope or 'all':<8} {entry.purpose:<38} epsilon {entry.epsilon:8.4f}"
+            f"  {entry.scope or 'all':<8} {entry.purpose:<38} epsilon {amount(entry.epsilon):>8}"
             f"   delta {entry.delta:g}"
         )
     scopes = {entry.scope for entry in model.ledger_.entries}
     how = "worst scope" if len(scopes) > 1 else "together"
     how = how if model.ledger_.composition == "tight" else "sum"
     lines.append(
-        f"  {'total':<8} {how:<38} epsilon {model.ledger_.spent:8.4f}"
+        f"  {'total':<8} {how:<38} epsilon {amount(model.ledger_.spent):>8}"
         f"   of {model.ledger_.epsilon:g}"
     )
     return lines
+
+
+def amount(epsilon: float) -> str:
+    """An amount of privacy in print: four decimals, unless it is astronomical.
+
+    >>> amount(0.5), amount(1e300)
+    ('0.5000', '1e+300')
+    """
+    return f"{epsilon:.4f}" if abs(epsilon) < 1e6 else f"{epsilon:g}"
+
+
+def _same_file(one: Path, other: Path) -> bool:
+    try:
+        return os.path.samefile(one, other)
+    except OSError:  # one of them is not there yet
+        return one.resolve() == other.resolve()
 
 
 def _finite(data: Any) -> Any:

@@ -9,8 +9,9 @@ import typer
 
 from dpfair.cli.options import AsJson, Data, ModelFile
 from dpfair.cli.output import check_writable, print_json, say
-from dpfair.cli.tables import needed_columns, read_data
+from dpfair.cli.tables import data_file, needed_columns, read_data
 from dpfair.errors import InputError
+from dpfair.writing import write_file
 
 if TYPE_CHECKING:
     from dpfair.batch import BatchDecisions
@@ -33,7 +34,7 @@ def predict(
 
     from dpfair.model_file import load_model
 
-    check_writable(out)
+    check_writable(out, inputs=[model, data_file(data)])
     if batch_epsilon is not None and not batch:
         raise InputError("--batch-epsilon belongs to --batch.")
     fitted = load_model(model)
@@ -58,7 +59,7 @@ def predict(
             }
         )
     if out is not None:
-        decisions.write_csv(out)
+        write_file(out, decisions.write_csv().encode())
         say(f"dpfair: {decisions.height} decisions written to {out}.")
     if as_json:
         print_json({"n": decisions.height, **about, **decisions.to_dict(as_series=False)})

@@ -20,7 +20,7 @@ def report(
     from dpfair.model_file import load_model
     from dpfair.report import write_report
 
-    check_writable(out)
+    check_writable(out, inputs=[model])
     fitted = load_model(model)
     write_report(fitted, out)
     if as_json:

@@ -9,10 +9,9 @@ import typer
 
 from dpfair import validate
 from dpfair.cli.options import AsJson
-from dpfair.cli.output import print_json, say
+from dpfair.cli.output import check_writable, make_folder, print_json, say
 from dpfair.cli.progress import progress_bar
 from dpfair.cli.tables import SHIPPED
-from dpfair.errors import InputError
 
 
 def reproduce(
@@ -46,14 +45,14 @@ def reproduce(
     variant = fermi or ("reference" if data == "paper" else "tight")
     validate.one_of(("reference", "paper", "tight"), fermi=variant)
 
-    from dpfair.experiments.output import markdown, write_outputs
-    from dpfair.experiments.runner import plan_runs, run_all
+    from dpfair.experiments.output import NAMES, markdown, write_outputs
+    from dpfair.experiments.runner import FILE, plan_runs, run_all
     from dpfair.experiments.summary import summarise
     from dpfair.experiments.tables import select_tables
 
-    if out.exists() and not out.is_dir():
-        raise InputError(f"{out} is not a folder.")
     tables = select_tables(table, dataset)
+    make_folder(out)
+    check_writable(*(out / name for name in (FILE, *NAMES)))
     runs = plan_runs(tables, data, range(seeds), variant)
     with progress_bar("runs", len(runs)) as progress:
         results = run_all(runs, out, jobs=jobs, progress=progress)

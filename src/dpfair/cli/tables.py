@@ -11,9 +11,14 @@ from dpfair.table import read_table
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["SHIPPED", "needed_columns", "read_data", "shipped_schema"]
+__all__ = ["SHIPPED", "data_file", "needed_columns", "read_data", "shipped_schema"]
 
 SHIPPED = ("adult", "credit")
+
+
+def data_file(data: str) -> str | None:
+    """The file that DATA is read from, if it is no shipped data set."""
+    return None if data in SHIPPED else data
 
 
 def read_data(data: str) -> pl.DataFrame:

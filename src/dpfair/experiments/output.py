@@ -12,13 +12,15 @@ from pathlib import Path
 from dpfair.experiments.plot import scatter
 from dpfair.experiments.summary import RowResult, TableResult
 
-__all__ = ["markdown", "write_outputs"]
+__all__ = ["NAMES", "markdown", "write_outputs"]
+
+NAMES = ("rows.csv", "rows.json", "tables.md", "tables.html")
 
 
 def write_outputs(results: Sequence[TableResult], folder: Path, title: str) -> list[Path]:
     """Write rows.csv, rows.json, tables.md and tables.html."""
     rows = [row.to_json() for result in results for row in result.rows]
-    paths = [folder / name for name in ("rows.csv", "rows.json", "tables.md", "tables.html")]
+    paths = [folder / name for name in NAMES]
     with paths[0].open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, list(rows[0]))
         writer.writeheader()

@@ -13,7 +13,7 @@ from dpfair.errors import InputError
 from dpfair.experiments.runs import Run, execute
 from dpfair.experiments.tables import Table
 
-__all__ = ["finished_runs", "plan_runs", "run_all"]
+__all__ = ["FILE", "finished_runs", "plan_runs", "run_all"]
 
 FILE = "runs.jsonl"
 

@@ -19,6 +19,7 @@ from dpfair.report.counts import counts_of, decided_of
 from dpfair.report.disclosure import disclosures, internal_numbers, limits, schema_rows
 from dpfair.report.groups import acceptance_rows, rate_plots, rule_sentences
 from dpfair.report.summary import asked, headline_facts, promises, warnings_of
+from dpfair.writing import write_file
 
 __all__ = ["render_report", "write_report"]
 
@@ -53,14 +54,11 @@ def write_report(model: Any, path: str | Path, evaluation: Mapping[str, Any] | N
     'report.html'
     """
     page = render_report(model, evaluation)
-    target = Path(path)
     try:
         # A lone surrogate in a column name is no reason to fail: it becomes a reference.
-        with target.open("w", encoding="utf-8", errors="xmlcharrefreplace", newline="\n") as file:
-            file.write(page)
-    except OSError as error:
-        raise InputError(f"Cannot write the report to {target}.") from error
-    return target
+        return write_file(path, page.encode("utf-8", errors="xmlcharrefreplace"))
+    except InputError as error:
+        raise InputError(f"Cannot write the report: {error}") from error
 
 
 def render_report(model: Any, evaluation: Mapping[str, Any] | None = None) -> str:

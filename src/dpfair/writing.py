@@ -1,0 +1,89 @@
+"""How files are written: whole or not at all, and never over a ledger."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+
+from dpfair.errors import InputError
+
+__all__ = ["check_place", "write_file"]
+
+# How a ledger file begins: it is an SQLite file with an application number of its own.
+_SQLITE = b"SQLite format 3\0"
+_LEDGER = (0x64706C67).to_bytes(4, "big")
+_NUMBER = slice(68, 72)
+# SQLite keeps the newest rows and the locks beside the file.
+_BESIDE = ("-wal", "-shm", "-journal")
+
+
+def check_place(path: str | Path) -> None:
+    """Refuse a place that cannot be written to, by writing something else beside it."""
+    try:
+        place = _place(Path(path))
+        draft = _draft(place)
+        draft.unlink()
+    except OSError as error:
+        raise _unwritable(path, error) from error
+
+
+def write_file(path: str | Path, content: bytes) -> Path:
+    """Write a file in one step, so that nobody ever sees half of it.
+
+    A link is followed. A file that exists keeps its permissions; a ledger file is never replaced.
+    """
+    path = Path(path)
+    try:
+        place = _place(path)
+        draft = _draft(place)
+        try:
+            if place.exists():
+                draft.chmod(place.stat().st_mode & 0o7777)
+            draft.write_bytes(content)
+            os.replace(draft, place)
+        finally:
+            draft.unlink(missing_ok=True)
+    except OSError as error:
+        raise _unwritable(path, error) from error
+    return path
+
+
+def _place(path: Path) -> Path:
+    """Where a path leads to, if a file may be written there."""
+    try:
+        place = path.resolve()
+    except RuntimeError as error:  # links that lead to each other
+        raise InputError(f"{path} cannot be written: its links lead nowhere.") from error
+    if place.is_dir() or not place.parent.is_dir():
+        raise InputError(f"{path} cannot be written: there is no directory for it, or it is one.")
+    if place.exists():
+        if not place.is_file():
+            raise InputError(f"{path} cannot be written: it is no ordinary file.")
+        if not os.access(place, os.W_OK):  # replacing it would be possible, but is not wanted
+            raise InputError(f"{path} cannot be written: it is protected.")
+    for name in {place, *(_without(place, suffix) for suffix in _BESIDE)}:
+        if name.is_file() and _is_ledger(name):
+            raise InputError(f"{path} cannot be written: a ledger file is never overwritten.")
+    return place
+
+
+def _without(place: Path, suffix: str) -> Path:
+    return place.with_name(place.name.removesuffix(suffix) or place.name)
+
+
+def _is_ledger(place: Path) -> bool:
+    with place.open("rb") as file:
+        start = file.read(_NUMBER.stop)
+    return start.startswith(_SQLITE) and start[_NUMBER] == _LEDGER
+
+
+def _draft(place: Path) -> Path:
+    """An empty file in the same folder, under a name that nobody can guess."""
+    draft = place.with_name(f".dpfair-{secrets.token_hex(8)}")
+    os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+    return draft
+
+
+def _unwritable(path: str | Path, error: OSError) -> InputError:
+    return InputError(f"{path} cannot be written: {error.strerror or error}.")
