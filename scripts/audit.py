@@ -40,11 +40,11 @@ TABLES = 10_000
 
 def mechanisms() -> bool:
     """Lower bounds on epsilon by sampling; all hold together with 99.9 % confidence."""
-    print(f"{'mechanism':36} {'delta':>8} {'claimed':>8} {'at least':>9}  verdict")
+    print(f"{'mechanism':50} {'delta':>8} {'claimed':>8} {'at least':>9}  verdict")
     findings = distinguish_all(library_mechanisms(), SAMPLES, Listening(0), 0.999)
     weak = []
     for f in findings:
-        print(f"{f.name:36} {f.delta:8g} {f.epsilon:8.4f} {f.shown.epsilon:9.4f}  {f.verdict}")
+        print(f"{f.name:50} {f.delta:8g} {f.epsilon:8.4f} {f.shown.epsilon:9.4f}  {f.verdict}")
         if f.delta == 0 and f.shown.epsilon < POWER * f.epsilon:
             weak.append(f.name)
     print(f"{len(findings)} mechanisms, {SAMPLES:,} samples on either side; too weak: {weak or 0}")
@@ -52,34 +52,36 @@ def mechanisms() -> bool:
 
 
 def replay() -> bool:
-    """Every method on neighbouring tables with the noisy answers fed back."""
+    """Every method on neighbouring tables, and on strangers, with the noisy answers fed back."""
     schema, passed, pairs = sample_schema(), True, 0
     for method in CATALOGUE:
         for relation in ("add_remove", "replace_one"):
             report = replay_method(method, schema, relation, at_least=NEIGHBOURS)
             pairs += report.pairs
-            passed &= not report.violations and not report.failed
+            passed &= report.passed
             print(
-                f"{method.name:24} {relation:12} {report.pairs:4} neighbours "
+                f"{method.name:24} {relation:12} {report.pairs:4} pairs "
                 f"{len(report.violations):3} violations {report.seconds:6.1f} s"
             )
+            for sentence in report.blind_spots:
+                print(f"    {sentence}")
             for violation in report.violations[:3]:
                 print(f"    {violation.neighbours}: {violation.sentence}")
-    print(f"{len(CATALOGUE)} methods, {pairs} pairs of neighbours")
+    print(f"{len(CATALOGUE)} methods, {pairs} pairs of tables")
     return passed
 
 
 def mutants() -> bool:
     """Deliberately broken twins: each must be caught."""
     survivors = 0
-    print(f"{'broken on purpose':52} {'caught by':48} {'s':>6}")
+    print(f"{'broken on purpose':54} {'caught by':48} {'s':>6}")
     for mutant in MUTANTS:
         began = time.perf_counter()
         with mutant.broken():
             caught = [name for name in mutant.caught_by if detect(name, seed=0)]
         survivors += len(caught) < len(mutant.caught_by)
         said = ", ".join(caught) if caught else "NOTHING"
-        print(f"{mutant.name:52} {said:48} {time.perf_counter() - began:6.1f}")
+        print(f"{mutant.name:54} {said:48} {time.perf_counter() - began:6.1f}")
     print(f"{len(MUTANTS) - survivors} of {len(MUTANTS)} caught")
     return survivors == 0
 

@@ -10,7 +10,7 @@ from collections.abc import Collection
 
 from dpfair.errors import InputError
 
-__all__ = ["at_least", "in_open_interval", "one_of", "positive"]
+__all__ = ["at_least", "in_open_interval", "one_of", "positive", "within"]
 
 
 def positive(**parameters: float) -> None:
@@ -37,6 +37,18 @@ def in_open_interval(low: float, high: float, **parameters: float) -> None:
     for name, value in parameters.items():
         if not low < value < high:
             raise InputError(f"Expected {low} < {name} < {high}, got {value}.")
+
+
+def within(low: float, high: float, **parameters: float) -> None:
+    """Each parameter lies between the two bounds or is one of them.
+
+    >>> within(1, 2, norm=3)
+    Traceback (most recent call last):
+    dpfair.errors.InputError: Expected 1 <= norm <= 2, got 3.
+    """
+    for name, value in parameters.items():
+        if not low <= value <= high:
+            raise InputError(f"Expected {low:g} <= {name} <= {high:g}, got {value}.")
 
 
 def one_of(allowed: Collection[str], **parameters: str) -> None:

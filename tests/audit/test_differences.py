@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -29,12 +30,65 @@ class Slotted:
         self.inside = inside
 
 
+class OneSlot:
+    __slots__ = "inside"
+
+    def __init__(self, inside):
+        self.inside = inside
+
+
+class HiddenSlot:
+    __slots__ = ("__inside",)
+
+    def __init__(self, inside):
+        self.__inside = inside
+
+
+def subclass(kind, *content, extra):
+    """A container or a number with an attribute of its own."""
+    item = type("Sub", (kind,), {"__module__": "tests"})
+    made = KINDS.setdefault(kind, item)(*content)
+    made.extra = extra
+    return made
+
+
+KINDS: dict[type, type] = {}
+
+
 def found(first, second, **how):
     return list(differences(first, second, "it", **how))
 
 
 def closure(value):
     return lambda: value
+
+
+def default(value):
+    def rule(score, threshold=value):
+        return score > threshold
+
+    return rule
+
+
+def keyword_default(value):
+    def rule(score, *, threshold=value):
+        return score > threshold
+
+    return rule
+
+
+def with_attribute(value):
+    def rule(score):
+        return score
+
+    rule.threshold = value
+    return rule
+
+
+def compiled(value):
+    made = {}
+    exec(f"def rule(score): return score > {value}", made)
+    return made["rule"]
 
 
 @pytest.mark.parametrize(
@@ -63,6 +117,23 @@ def closure(value):
         (Slotted(1), Slotted(2), "it.inside"),
         (Fraction(1, 3), Fraction(1, 4), "it._denominator"),
         (closure(1), closure(2), "it.closure[0]"),
+        (default(1), default(2), "it.defaults[0]"),
+        (keyword_default(1), keyword_default(2), "it.kwdefaults.threshold"),
+        (with_attribute(1), with_attribute(2), "it.__dict__.threshold"),
+        (compiled(1), compiled(2), "it.code"),
+        (OneSlot(1), OneSlot(2), "it.inside"),
+        (HiddenSlot(1), HiddenSlot(2), "it._HiddenSlot__inside"),
+        (subclass(dict, extra=1), subclass(dict, extra=2), "it.__dict__.extra"),
+        (subclass(list, [3], extra=1), subclass(list, [3], extra=2), "it.__dict__.extra"),
+        (subclass(list, [3], extra=1), subclass(list, [4], extra=1), "it[0]"),
+        (subclass(set, [3], extra=1), subclass(set, [4], extra=1), "it"),
+        (subclass(set, [3], extra=1), subclass(set, [3], extra=2), "it.extra"),
+        (subclass(float, 3, extra=1), subclass(float, 3, extra=2), "it.extra"),
+        (subclass(float, 3, extra=1), subclass(float, 4, extra=1), "it"),
+        (deque([1, 2]), deque([1, 3]), "it[1]"),
+        ({"a": 1, "b": 2}, {"b": 2, "a": 1}, "it (the order of its parts)"),
+        ({1: "a"}, {1: "b"}, "it[1]"),
+        ({1: "a", "1": "b"}, {1: "b", "1": "b"}, "it[1]"),
         (gaussian_steps(1.0, 1.0, 2), gaussian_steps(1.0, 1.0, 3), "it.count"),
     ],
 )
@@ -94,6 +165,14 @@ def test_noise_and_locks_are_left_out_and_ledgers_are_not():
     assert found(first, second) == []
     second.charge(gaussian_steps(9.0, 1.0, 1), scope="", purpose="sum")
     assert found(first, second)
+
+
+def test_no_part_hides_behind_another_that_is_gone():
+    """What a function holds is listed for the comparison alone, and may lie where another lay."""
+    first = [closure(i) for i in range(50)]
+    for different in (1, 25, 49):
+        second = [closure(-1 if i == different else i) for i in range(50)]
+        assert found(first, second) == [f"it[{different}].closure[0]"]
 
 
 def test_a_circle_has_an_end():

@@ -58,12 +58,13 @@ def test_an_entry_stays_within_its_claim_and_shows_much_of_it(name, relation):
 
 def test_noise_is_tested_where_sampling_sees_it():
     event = gaussian_steps(8.0, 1.0, 50)
-    delta = sharp_delta(event, "add_remove")
-    assert delta == 0.1 or epsilon_of(event, 2 * delta, "add_remove") < 0.3
-    assert epsilon_of(event, delta, "add_remove") >= 0.3
+    assert sharp_delta(event, "add_remove") == 0.1
+    small = gaussian_steps(70.0, 1.0, 100)
+    assert epsilon_of(small, 0.03, "add_remove") >= 0.05 > epsilon_of(small, 0.04, "add_remove")
+    assert sharp_delta(small, "add_remove") == 0.03
     assert sharp_delta(step_event(1000.0, 1.0), "add_remove") is None
     [stated, sharp] = entry_mechanisms(entry_of(event), "add_remove")
-    assert (stated.delta, sharp.delta) == (1e-5, delta)
+    assert (stated.delta, sharp.delta) == (1e-5, 0.1)
     assert [m.delta for m in entry_mechanisms(entry_of(noisy_table(1, "add_remove")), "")] == [0]
 
 
@@ -93,6 +94,18 @@ def test_less_noise_than_the_entry_says_is_caught(name, broken, monkeypatch):
     monkeypatch.setattr(Noise, broken, LESS[broken])
     mechanisms = entry_mechanisms(entry_of(EVENTS[name]("add_remove")), "add_remove")
     assert any(distinguish(m, 20_000, Listening(1)).failed for m in mechanisms)
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_half_of_the_noise_of_a_small_budget_is_caught(exact, monkeypatch):
+    """Epsilon 0.5 at delta 1e-5, where sampling sees nothing."""
+    entry = entry_of(gaussian_steps(7.03, 1.0, 1, exact=exact))
+    assert entry.epsilon == pytest.approx(0.5, abs=0.01)
+    mechanisms = entry_mechanisms(entry, "add_remove")
+    assert not any(distinguish(m, 20_000, Listening(1)).exceeds for m in mechanisms)
+    monkeypatch.setattr(Noise, "normals", lambda self, count: 0.5 * NORMALS(self, count))
+    monkeypatch.setattr(Noise, "discrete_gaussian", lambda self, v, size: GRID(self, v // 4, size))
+    assert [distinguish(m, 20_000, Listening(1)).failed for m in mechanisms] == [False, True]
 
 
 def test_a_charge_of_one_group_moves_one_cell_under_either_relation():

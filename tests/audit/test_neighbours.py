@@ -1,4 +1,4 @@
-"""Neighbouring tables: one person apart, the person's records last."""
+"""Neighbouring tables: one person apart, the person's records last. Strangers: all apart."""
 
 from __future__ import annotations
 
@@ -20,8 +20,18 @@ def rows_per_unit(request):
 
 
 @pytest.fixture(params=list(RELATIONS))
-def pairs(request, rows_per_unit):
+def all_pairs(request, rows_per_unit):
     return neighbours(SCHEMA, request.param, at_least=60, rows_per_unit=rows_per_unit)
+
+
+@pytest.fixture
+def pairs(all_pairs):
+    return [pair for pair in all_pairs if pair.near]
+
+
+@pytest.fixture
+def strangers(all_pairs):
+    return [pair for pair in all_pairs if not pair.near]
 
 
 def rows(table):
@@ -58,6 +68,37 @@ def test_nobody_else_has_the_name_of_the_person(pairs):
         others = set(pair.first.X[PERSON][: pair.shared])
         own = set(pair.first.X[PERSON][pair.shared :]) | set(pair.second.X[PERSON][pair.shared :])
         assert not others & (own - {None}), pair.name
+
+
+def test_strangers_have_nobody_in_common(strangers):
+    assert strangers
+    for pair in strangers:
+        assert pair.shared == 0
+        assert not set(rows(pair.first)) & set(rows(pair.second)), pair.name
+        assert not set(pair.first.X[PERSON]) & set(pair.second.X[PERSON]), pair.name
+
+
+def test_strangers_are_many_or_few_unless_their_number_is_public(strangers):
+    for pair in strangers:
+        if pair.relation == "replace_one":
+            assert len(pair.second.y) == len(pair.first.y)
+    if strangers[0].relation == "add_remove":
+        assert {len(pair.second.y) for pair in strangers} == {1500, 2}
+
+
+def test_strangers_come_with_all_coins_and_share_the_recordings_of_neighbours(pairs, strangers):
+    recorded = {(id(pair.first), pair.seed) for pair in pairs}
+    assert {(id(pair.first), pair.seed) for pair in strangers} <= recorded
+    assert {pair.seed for pair in strangers} == {pair.seed for pair in pairs}
+
+
+def test_some_strangers_are_all_of_one_class_and_of_one_group(strangers):
+    alike = {
+        (*set(pair.second.y), *set(pair.second.X["sex"]))
+        for pair in strangers
+        if "alike" in pair.name
+    }
+    assert alike == {("yes", "f"), ("no", "m")}
 
 
 def test_some_person_has_more_records_than_count(rows_per_unit):
@@ -163,13 +204,13 @@ def test_pairs_share_recordings_and_coins_vary():
 
 
 def test_some_pairs_lose_and_some_gain_a_record():
-    heights = [p.first.X.height - p.second.X.height for p in neighbours(SCHEMA, "add_remove")]
-    assert {-1, 1} == set(heights)
+    pairs = [pair for pair in neighbours(SCHEMA, "add_remove") if pair.near]
+    assert {pair.first.X.height - pair.second.X.height for pair in pairs} == {-1, 1}
 
 
 def test_records_without_a_group_can_be_left_out():
     pairs = neighbours(SCHEMA, "add_remove", at_least=50, unknown_groups=False)
-    assert len(pairs) == 50
+    assert sum(pair.near for pair in pairs) == 50
     for pair in pairs:
         assert set(pair.first.X["sex"]) | set(pair.second.X["sex"]) <= {"f", "m"}
 

@@ -80,6 +80,20 @@ def test_float64_noise_tells_more_than_it_claims_and_says_so():
     assert not finding.failed
 
 
+def test_digits_worse_than_those_of_float64_are_no_stated_limit(monkeypatch):
+    """Noise in float32 gives itself away at once, whatever it is added to."""
+
+    def single(self, question, noisy):
+        noise = (noisy() - question.value).astype(np.float32)
+        self.exact, self.heard = question.value, question.value + noise
+        return self.heard
+
+    monkeypatch.setattr(Listening, "answer", single)
+    finding = distinguish(FLOATS, 20_000, Listening(1))
+    assert finding.failed
+    assert finding.verdict == "EXCEEDS ITS CLAIM"
+
+
 def test_float64_digits_tell_nothing_of_a_sum_that_is_large_beside_its_noise():
     plan = one_step(multiplier=1.0, rate=1.0)
 

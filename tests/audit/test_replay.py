@@ -10,6 +10,7 @@ import pytest
 import dpfair.fairness.release as release
 import dpfair.learners.logistic as logistic
 import dpfair.private_fair as private_fair
+import dpfair.search as search
 from dpfair import InputError, PrivateLogisticRegression
 from dpfair.audit.catalogue import CATALOGUE, Method, PrivateBatch
 from dpfair.audit.neighbours import neighbours
@@ -24,6 +25,7 @@ from dpfair.privacy.events import step_event
 from dpfair.privacy.ledger import Ledger
 from dpfair.search import _Table
 from dpfair.table import words
+from dpfair.tabular import TabularInput
 
 SCHEMA = sample_schema()
 METHODS = {method.name: method for method in CATALOGUE}
@@ -220,6 +222,47 @@ def a_charge_that_nobody_planned(patch):
     wrap(patch, DPFermi, "planned_events", lambda original, model, schema: [])
 
 
+def the_number_of_records_in_the_ledger(patch):
+    def payment(original, model, own, X, **how):
+        made = original(model, own, X, **how)
+        made._purpose = f"fit on {len(X)} rows"
+        return made
+
+    wrap(patch, TabularInput, "_payment", payment)
+
+
+def undeclared_rows_filled_in(patch):
+    def training_records(original, model, *rest):
+        records = original(model, *rest)
+        if model.schema_.rows is None:
+            model.schema_ = dataclasses.replace(model.schema_, rows=len(records))
+        return records
+
+    wrap(patch, TabularInput, "_training_records", training_records)
+
+
+def the_winner_by_the_exact_score(patch):
+    """The noisy score is drawn, paid and shown, and does not decide."""
+
+    def best(original, template, runs, fitting, validation, ledger, draw):
+        tried = [
+            search._run(template, runs, fitting, validation, ledger, draw)
+            for _ in range(draw.runs())
+        ]
+        return max(tried, key=lambda run: search._right_and_wrong(run.model, validation)[0])
+
+    wrap(patch, search, "_best", best)
+
+
+def a_smaller_learning_rate_for_many_records(patch):
+    def descend(original, plan, design, *rest, optimizer, **named):
+        if len(design) > 1000:
+            optimizer.learning_rate /= 2
+        return original(plan, design, *rest, optimizer=optimizer, **named)
+
+    wrap(patch, logistic, "descend", descend)
+
+
 def records_kept_in_the_model(patch):
     def run(original, model, plan, records, *rest):
         model.nearest_ = records.numeric
@@ -257,6 +300,10 @@ BUGS = [
     (shares_of_groups_read_in_passing, "dp-fermi-paper", "group", "has another event"),
     (a_charge_that_nobody_planned, "dp-fermi", "class", "are not the planned ones"),
     (records_kept_in_the_model, "logistic", "class", "model.nearest_ depends"),
+    (the_number_of_records_in_the_ledger, "logistic-paid", "class", "model.rows_[1].purpose"),
+    (undeclared_rows_filled_in, "certified-undeclared-rows", "class", "schema_.rows depends"),
+    (the_winner_by_the_exact_score, "search", "strangers", "depends on a record"),
+    (a_smaller_learning_rate_for_many_records, "logistic", "strangers", "scorer_.weights depends"),
 ]
 
 
@@ -281,6 +328,22 @@ def test_a_permutation_splits_no_worse_than_coins_when_records_are_replaced(monk
     """The audit knows the relation: nobody moves when the number of records is fixed."""
     split_by_a_permutation(monkeypatch)
     assert sentences("certified-odds", "replace_one", "group") == []
+
+
+def test_only_strangers_show_what_no_single_record_turns(monkeypatch):
+    a_smaller_learning_rate_for_many_records(monkeypatch)
+    pairs = neighbours_of(METHODS["logistic"], SCHEMA, "add_remove")
+    near = [pair for pair in pairs if pair.near]
+    assert replay_method(METHODS["logistic"], SCHEMA, "add_remove", near).violations == ()
+
+
+@pytest.mark.parametrize("relation", ["add_remove", "replace_one"])
+def test_strangers_may_move_exact_values_as_far_as_they_like(relation):
+    pairs = neighbours_of(METHODS["reuse"], SCHEMA, relation)
+    far = [pair for pair in pairs if not pair.near]
+    report = replay_method(METHODS["reuse"], SCHEMA, relation, far)
+    assert report.violations == ()
+    assert report.touched == frozenset(), "they say nothing about distances"
 
 
 @pytest.mark.parametrize("relation", ["add_remove", "replace_one"])

@@ -8,8 +8,9 @@ from importlib import import_module
 import pytest
 from sample_tables import LOANS, make_loans
 
-from dpfair import PrivateFairClassifier, PrivateLogisticRegression, Schema, save_model
+from dpfair import InputError, PrivateFairClassifier, PrivateLogisticRegression, Schema, save_model
 from dpfair.audit import mechanisms
+from dpfair.audit import replay as replay_module
 from dpfair.audit.catalogue import CATALOGUE
 from dpfair.audit.counts import count_mechanisms
 from dpfair.audit.precision import STATED, precision_mechanisms
@@ -133,7 +134,7 @@ def test_a_method_is_replayed_and_plays_the_canary_game(capsys):
     assert out.startswith("post-processor: The paper's rule on top of a public classifier")
     for relation in ("add_remove", "replace_one"):
         assert f"Replay under {relation:<11}" in out
-    assert out.count("no violation") == 2
+    assert out.count("pairs of tables: no violation\n") == 2
     assert "fits of post-processor" in out
     assert "without / with the canary" in out
     assert out.splitlines()[-1] == "Passed."
@@ -192,6 +193,67 @@ def test_a_seeded_model_says_that_it_is_not_private(models, capsys):
     code, _, err = run(capsys, models / "seeded.dpfair", "--samples", "400", "--seed", "1")
     assert code == 0
     assert "says itself that it is not private" in err
+
+
+def test_data_about_a_model_say_whether_it_is_private(models, capsys):
+    how = ("--samples", "400", "--seed", "1", "--json")
+    seeded = json.loads(run(capsys, models / "seeded.dpfair", *how)[1])
+    assert seeded["private"] is False
+    assert any("seed" in leak for leak in seeded["leaks"])
+    private = json.loads(run(capsys, models / "model.dpfair", *how)[1])
+    assert (private["private"], private["leaks"]) == (True, [])
+
+
+def replays(capsys, relation):
+    """The replay of a method under a relation as data, and the text about all of it."""
+    arguments = ("post-processor", "--samples", "100", "--seed", "1")
+    code, text, _ = run(capsys, *arguments)
+    result = json.loads(run(capsys, *arguments, "--json")[1])
+    [replay] = [found for found in result["replays"] if found["relation"] == relation]
+    assert result["passed"] is (code == 0)
+    return code, text, replay
+
+
+def test_data_about_a_replay_tell_what_was_looked_at(capsys):
+    code, _, replay = replays(capsys, "replace_one")
+    assert (code, replay["failed"], replay["passed"]) == (0, 0, True)
+    assert replay["asked"] == replay["touched"] != []
+    assert replay["blind_spots"] == []
+
+
+def test_fits_that_fail_are_a_failed_check(capsys, monkeypatch):
+    fit = FairPostProcessor.fit
+
+    def broken(self, *records):
+        if self.relation == "replace_one":
+            raise InputError("There is no such relation.")
+        return fit(self, *records)
+
+    monkeypatch.setattr(FairPostProcessor, "fit", broken)
+    code, text, replay = replays(capsys, "replace_one")
+    assert code == 1
+    assert f"{replay['pairs']} of {replay['pairs']} fits failed: they show nothing." in text
+    assert "No fit asked for a noisy answer" in text
+    assert text.splitlines()[-1].startswith("FAILED: 1 of")
+    assert replay["failed"] == replay["pairs"]
+    assert (replay["violations"], replay["passed"]) == ([], False)
+
+
+def test_a_scope_that_no_neighbour_touches_is_a_failed_check(capsys, monkeypatch):
+    monkeypatch.setattr(replay_module, "_moved", lambda first, second: frozenset())
+    code, text, replay = replays(capsys, "add_remove")
+    assert code == 1
+    [scope] = replay["asked"]
+    assert f"No neighbour moved a value of scope {scope!r}" in text
+    assert replay["touched"] == []
+    assert text.splitlines()[-1].startswith("FAILED: 2 of")
+
+
+@pytest.mark.parametrize("target", ["nothing.dpfair", "models/nothing", "./logistic"])
+def test_a_file_that_is_not_there_is_not_taken_for_a_method(target, capsys):
+    code, out, err = run(capsys, target)
+    assert (code, out) == (2, "")
+    assert err == f"dpfair: There is no file {target}.\n"
 
 
 def test_unknown_targets_name_the_known_ones(capsys, tmp_path):

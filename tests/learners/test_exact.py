@@ -16,7 +16,7 @@ from dpfair.learners.compiled import available
 from dpfair.learners.compiled import logistic_sum as float_sum
 from dpfair.learners.descent import Adam, Descent, FlatClip, GradientDescent, LogisticLoss, descend
 from dpfair.learners.design import Design
-from dpfair.learners.exact import Grid, integer_sums, logistic, logistic_sum
+from dpfair.learners.exact import MULTIPLIERS, NORMS, Grid, integer_sums, logistic, logistic_sum
 from dpfair.privacy.ledger import Receipt
 from dpfair.privacy.noise import Noise
 
@@ -65,8 +65,8 @@ def contributions(design, labels, theta, clip=0.7, multiplier=5.0, **how):
     values=st.lists(st.floats(1e-3, 50), min_size=8, max_size=8),
     theta=st.lists(st.floats(-1e3, 1e3), min_size=10, max_size=10),
     label=st.integers(0, 1),
-    clip=st.floats(1e-4, 1e4),
-    multiplier=st.floats(1e-3, 1e4),
+    clip=st.floats(*NORMS),
+    multiplier=st.floats(*MULTIPLIERS),
 )
 @settings(max_examples=150, deadline=None)
 def test_one_record_contributes_at_most_the_clipping_norm(
@@ -179,7 +179,7 @@ def test_parameters_of_a_failed_run_do_no_harm(bad, compiled):
 # --- the grid ---------------------------------------------------------------------------------
 
 
-@given(st.floats(1e-6, 1e6), st.floats(1e-6, 1e9))
+@given(st.floats(*NORMS), st.floats(*MULTIPLIERS))
 def test_steps_are_powers_of_two_that_no_sum_can_overflow(norm, multiplier):
     grid = Grid.of(norm, multiplier)
     for step in (grid.cell, grid.dense):

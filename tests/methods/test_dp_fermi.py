@@ -12,7 +12,7 @@ from scipy.special import expit
 from dpfair import InputError
 from dpfair.learners.descent import Batch
 from dpfair.methods.dp_fermi import DPFermi, _DualQuery
-from dpfair.methods.fermi_penalty import FermiPenalty
+from dpfair.methods.fermi_penalty import FermiPenalty, project
 from dpfair.methods.fermi_reference import StatedNoise
 
 SHARES = {
@@ -88,6 +88,29 @@ def test_one_record_never_exceeds_the_stated_sensitivity(notion):
         query = _DualQuery(penalty, 1.0, 0.01, 5.0, 1024, 0.1, dual)
         _, by_dual = penalty.gradients(batch(100, int(rng.integers(1e6))), dual)
         assert np.linalg.norm(by_dual, axis=1).max() <= query.sensitivity
+
+
+@pytest.mark.parametrize("radius", [0.7, 5.0])
+def test_the_worst_record_in_float32_stays_within_the_stated_sensitivity(radius):
+    """The smallest group, accepted for sure, with W on the sphere and against it."""
+    rng, reached = np.random.default_rng(3), []
+    for _ in range(300):
+        shares = rng.dirichlet([3.0, 3.0])[None, :]
+        group = int(shares.argmin())
+        dual = np.zeros((1, 2, 2))
+        dual[0, group, 1] = -2 * radius
+        query = _DualQuery(
+            FermiPenalty(shares, np.ones(1)),
+            1.0,
+            0.01,
+            radius,
+            8,
+            0.1,
+            project(dual.ravel(), radius),
+        )
+        one = Batch(np.float32([40]), np.float32([1]), np.array([group]))
+        reached.append(np.linalg.norm(query(one)) / query.sensitivity)
+    assert 1 - 1e-5 < max(reached) <= 1
 
 
 def test_stated_noise_of_the_published_adult_run():

@@ -184,13 +184,12 @@ def tail_p_value(draws):
     )
 
 
-@pytest.mark.parametrize(("draw", "count"), [(Noise.normals, 10**7), (whole_numbers, 4 * 10**6)])
-def test_the_tails_of_gaussian_noise_have_their_law(draw, count):
+@pytest.mark.parametrize("draw", [Noise.normals, whole_numbers])
+def test_the_tails_of_gaussian_noise_have_their_law(draw):
     """A set that noise never reaches tells neighbours apart, whatever epsilon is."""
-    draws = draw(Noise(seed=14), count)
+    draws = draw(Noise(seed=14), 3 * 10**6)
     assert tail_p_value(draws) > 1e-6
-    for far in (3.5, 4.0, 4.4):
-        assert tail_p_value(np.clip(draws, -far, far)) < 1e-6
+    assert tail_p_value(np.clip(draws, -4.4, 4.4)) < 1e-6
 
 
 class Coarse(Noise):
@@ -211,7 +210,7 @@ def test_normals_are_all_different():
     assert len(np.unique(Noise(seed=4).normals(100_000))) == 100_000
     for broken in (Coarse, Single):
         assert len(np.unique(broken(seed=4).normals(100_000))) < 100_000
-    assert tail_p_value(Coarse(seed=4).normals(4 * 10**6)) < 1e-6
+    assert tail_p_value(Coarse(seed=4).normals(3 * 10**6)) < 1e-6
 
 
 def inclusion_z_scores(noise, population, rate, others=(), rounds=4000):

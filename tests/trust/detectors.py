@@ -33,7 +33,7 @@ from dpfair.learners import descent
 from dpfair.learners.descent import Batch, FlatClip, LogisticLoss
 from dpfair.learners.design import Design
 from dpfair.privacy.accountants import epsilon
-from dpfair.privacy.events import gaussian_steps, noisy_table, step_event
+from dpfair.privacy.events import compose, gaussian_steps, noisy_table, step_event
 from dpfair.privacy.ledger import Ledger
 from dpfair.privacy.noise import Noise
 
@@ -111,12 +111,34 @@ def _batches(seed: int) -> Iterator[str]:
     """Poisson batches: every record by its own coin, so sizes vary as Binomial(n, q)."""
     n, rate, rounds = 200, 0.1, 4000
     noise = Noise(seed)
-    sizes = np.array([len(noise.poisson_batch(n, rate)) for _ in range(rounds)])
     mean, variance = n * rate, n * rate * (1 - rate)
-    if abs(sizes.mean() - mean) > 6 * math.sqrt(variance / rounds):
-        yield f"Batches have {sizes.mean():.2f} records on average, not {mean:g}."
-    if abs(sizes.var() / variance - 1) > 6 * math.sqrt(2 / rounds):
-        yield f"The size of batches has the variance {sizes.var():.2f}, not {variance:g}."
+    for sample in (noise.poisson_batch, noise.exact_batch):
+        sizes = np.array([len(sample(n, rate)) for _ in range(rounds)])
+        if abs(sizes.mean() - mean) > 6 * math.sqrt(variance / rounds):
+            yield f"Batches have {sizes.mean():.2f} records on average, not {mean:g}."
+        if abs(sizes.var() / variance - 1) > 6 * math.sqrt(2 / rounds):
+            yield f"The size of batches has the variance {sizes.var():.2f}, not {variance:g}."
+
+
+@detector("tails")
+def _tails(seed: int) -> Iterator[str]:
+    """Gaussian noise reaches as far as its law says, and its numbers hardly ever repeat.
+
+    A set that noise never reaches tells neighbours apart whatever epsilon is.
+    """
+    from scipy.stats import binomtest, norm
+
+    noise, count, scale = Noise(seed), 500_000, 2.0**40
+    normals = noise.normals(count)
+    integers = noise.discrete_gaussian(int(scale) ** 2, count) / scale
+    for name, draws, distinct in (("normal", normals, 10**5), ("whole", integers, 10**4)):
+        for far in (3.5, 4.0):
+            seen, law = int((np.abs(draws) > far).sum()), float(2 * norm.sf(far))
+            if binomtest(seen, count, law).pvalue < 1e-8:
+                yield f"{seen} {name} numbers lie beyond {far:g}, not about {law * count:.0f}."
+        repeated = distinct - len(np.unique(draws[:distinct]))
+        if repeated:
+            yield f"{repeated} of {distinct} {name} numbers were drawn before."
 
 
 @detector("support")
@@ -267,6 +289,33 @@ def _keys(seed: int) -> Iterator[str]:
         except PaidBeforeError:
             return
     yield "A job was charged and drawn a second time under its key."
+
+
+@detector("copies")
+def _copies(seed: int) -> Iterator[str]:
+    """What a receipt was given for is in the one file that people copy."""
+    with _ledger() as path:
+        ledger = LedgerFile(path)
+        ledger.charge(noisy_table(1, "add_remove"), scope="", purpose="count")
+        copy = path.with_name("copy.ledger")
+        copy.write_bytes(path.read_bytes())
+        copy.chmod(0o600)
+        if not LedgerFile(copy).entries:
+            yield "A copy of the file has the whole budget again."
+
+
+@detector("filters")
+def _filters(seed: int) -> Iterator[str]:
+    """Two lists of one price may not both be had by choosing between them as results come in."""
+    with TemporaryDirectory() as folder:
+        ledger = LedgerFile.create(Path(folder) / "some.ledger", "3.678", 1e-5)
+        ledger.charge(step_event(1 / 0.2, 1.0), scope="", purpose="a Gaussian")
+        counts = compose([noisy_table(1, "add_remove")] * 3)
+        try:
+            ledger.charge(counts, scope="", purpose="if the result is large")
+        except BudgetError:
+            return
+    yield "A budget pays for a choice that costs twice its delta."
 
 
 @detector("tampering")

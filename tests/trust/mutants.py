@@ -15,7 +15,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from dpfair import private_fair, validate
+from dpfair import private_fair, search, validate
 from dpfair.fairness import release as release_module
 from dpfair.learners import descent, features, logistic
 from dpfair.privacy import (
@@ -24,6 +24,7 @@ from dpfair.privacy import (
     events,
     ledger_file,
     ledger_rows,
+    ledger_store,
     ledger_verify,
     tally,
 )
@@ -69,6 +70,21 @@ def patched(*changes: tuple[Any, str, Any]) -> ExitStack:
 
 _laplace = Noise.discrete_laplace
 _normals = Noise.normals
+_uniforms = Noise.uniforms
+_grid = Noise.discrete_gaussian
+
+
+def again(sampler):
+    """Every second call gives what the one before it gave."""
+    made = []
+
+    def same(self, *asked):
+        if made:
+            return made.pop()
+        made.append(sampler(self, *asked))
+        return made[0]
+
+    return same
 
 
 @mutant("no noise on counts", "audit count")
@@ -164,6 +180,40 @@ def _float32_noise():
         yield
 
 
+@mutant("noise repeats after twenty cells", "audit count, cells far apart")
+def _repeating_noise():
+    def repeated(self, parameter, size):
+        noise = _laplace(self, parameter, 20)
+        return [noise[i % 20] for i in range(size)]
+
+    with patched((Noise, "discrete_laplace", repeated)):
+        yield
+
+
+@mutant("normal numbers of sixteen bits", "tails")
+def _coarse_noise():
+    def coarse(self, count):
+        return (np.floor(_uniforms(self, count) * 2**16) + 0.5) / 2**16
+
+    with patched((Noise, "uniforms", coarse)):
+        yield
+
+
+@mutant("noise without its tails", "tails")
+def _no_tails():
+    def cut(self, count):
+        return np.clip(_normals(self, count), -3.5, 3.5)
+
+    with patched((Noise, "normals", cut)):
+        yield
+
+
+@mutant("a second step gets the noise of the first", "audit two steps on Poisson batches")
+def _same_noise_twice():
+    with patched((Noise, "normals", again(_normals))):
+        yield
+
+
 # --- clipping and sensitivity ---------------------------------------------------------------
 
 _clipped_sum = descent.clipped_sum
@@ -242,6 +292,31 @@ def _larger_batches():
         return real(self, population)
 
     with patched((draw.Draw, "batch", larger)):
+        yield
+
+
+_poisson = Noise.poisson_batch
+_exact_batch = Noise.exact_batch
+
+
+@mutant("whole-number batches five times as large as paid for", "batches")
+def _large_exact_batches():
+    def large(self, population, rate):
+        return _exact_batch(self, population, 5 * rate)
+
+    with patched((Noise, "exact_batch", large)):
+        yield
+
+
+@mutant("everybody is in every batch", "audit gradient step on a Poisson batch, exact arithmetic")
+def _everybody_in_batch():
+    with patched((Noise, "exact_batch", lambda self, population, rate: np.arange(population))):
+        yield
+
+
+@mutant("a second step sees the batch of the first", "audit two steps on Poisson batches")
+def _same_batch_twice():
+    with patched((Noise, "poisson_batch", again(_poisson))):
         yield
 
 
@@ -398,6 +473,32 @@ def _true_sizes():
         yield
 
 
+@mutant("the exact score decides who wins a search", "replay search")
+def _exact_winner():
+    def best(template, runs, fitting, validation, ledger, draw):
+        tried = [
+            search._run(template, runs, fitting, validation, ledger, draw)
+            for _ in range(draw.runs())
+        ]
+        return max(tried, key=lambda run: search._right_and_wrong(run.model, validation)[0])
+
+    with patched((search, "_best", best)):
+        yield
+
+
+@mutant("large tables get a smaller learning rate", "replay logistic")
+def _rate_by_size():
+    real = logistic.descend
+
+    def descend(plan, design, *rest, optimizer, **named):
+        if len(design) > 1000:
+            optimizer.learning_rate /= 2
+        return real(plan, design, *rest, optimizer=optimizer, **named)
+
+    with patched((logistic, "descend", descend)):
+        yield
+
+
 # --- the account ----------------------------------------------------------------------------
 
 
@@ -519,6 +620,27 @@ def _less_grid_noise():
         yield
 
 
+@mutant("one unit for all coordinates", "audit gradient step, exact arithmetic, two units")
+def _one_unit():
+    real = draw.Draw.discrete_gaussian
+
+    def scaled(self, value, units, sensitivity):
+        return real(self, value, np.full_like(units, units.max()), sensitivity)
+
+    with patched((draw.Draw, "discrete_gaussian", scaled)):
+        yield
+
+
+@mutant("noise on a grid without its tails", "tails")
+def _no_grid_tails():
+    def cut(self, variance, size):
+        most = int(3.5 * variance**0.5)
+        return np.clip(_grid(self, variance, size), -most, most)
+
+    with patched((Noise, "discrete_gaussian", cut)):
+        yield
+
+
 @mutant("integer gradients are not clipped", "replay logistic-clipped-exact")
 def _no_exact_clip():
     real = descent.exact_logistic_sum
@@ -552,7 +674,22 @@ def _charged_after():
 
 @mutant("a job tried again draws again", "keys")
 def _drawn_again():
-    with patched((LedgerFile, "_refuse_known", lambda self, key, scope, amount: None)):
+    with patched((LedgerFile, "_refuse_known", lambda *asked: None)):
+        yield
+
+
+@mutant("charges stay in the log", "copies")
+def _unsettled():
+    with patched((ledger_store, "settle", lambda connection, path: None)):
+        yield
+
+
+@mutant("the next job costs what a fixed list would", "filters")
+def _fixed_lists():
+    def fixed(event, epsilon, delta, relation):
+        return accountants.cost(event, delta, relation)
+
+    with patched((tally, "filter_cost", fixed)):
         yield
 
 
@@ -574,7 +711,7 @@ def _parts_apart():
     real = tally.Tally.total
 
     def apart(self, scope, amount):
-        alone = tally.Tally(self._delta, self._relation)
+        alone = tally.Tally(self._epsilon, self._delta, self._relation)
         return real(alone, scope, amount)
 
     with patched((tally.Tally, "total", apart)):

@@ -7,11 +7,14 @@ model has ``fit(X, y)``, says what it paid in ``ledger_``, and may have ``predic
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +28,9 @@ from dpfair.learners.logistic import PrivateLogisticRegression
 from dpfair.methods.algorithm2 import paper_algorithm2
 from dpfair.methods.dp_fermi import DPFermi
 from dpfair.postprocessor import FairPostProcessor
+from dpfair.privacy.ledger import Ledger
+from dpfair.privacy.ledger_file import LedgerFile
+from dpfair.privacy.payment import Payment
 from dpfair.private_fair import PrivateFairClassifier
 from dpfair.schema import Schema
 from dpfair.search import PrivateSearchCV
@@ -154,6 +160,54 @@ def _intersection(schema: Schema, relation: str) -> Any:
     return _fair(schema, relation, **settings)
 
 
+class _AsIfSecure:
+    """The ledger of a fit that an audit listens to: a file would not pay for the audit's noise.
+
+    The hash of the row that pays is another one in every fit, so it stays here.
+    """
+
+    private = True
+
+    def __init__(self, own: Ledger) -> None:
+        self._own = own
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._own, name)
+
+
+class _PaidRegression(PrivateLogisticRegression):
+    def _payment(self, own: Ledger, X: Any, *, leak: str = "") -> Payment:
+        return super()._payment(cast(Ledger, _AsIfSecure(own)), X, leak=leak)
+
+
+class PaidFromFile:
+    """A model that a new ledger file pays for; whoever may read the file sees all its rows."""
+
+    def __init__(self, model: PrivateLogisticRegression) -> None:
+        self.model = model
+
+    def fit(self, X: Any, y: Any) -> PaidFromFile:
+        """Fit, and keep what the file says, but for the time."""
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / "audit.ledger"
+            file = LedgerFile.create(path, 2 * BUDGET, 1e-5, relation=self.model.relation)
+            try:
+                self.model.set_params(ledger=path).fit(X, y)
+            finally:
+                self.model.set_params(ledger=None)
+                self.rows_ = [json.loads(json.loads(row)["body"]) for row in file.export()]
+                file.close()
+        for row in self.rows_:
+            del row["time"]
+        self.ledger_ = self.model.ledger_
+        return self
+
+
+def _paid(schema: Schema, relation: str) -> Any:
+    learner = _PaidRegression(BUDGET, schema=schema, relation=relation, steps=4)
+    return PaidFromFile(learner)
+
+
 class PrivateBatch:
     """Decisions about a private batch by a model that is public: its fit decides."""
 
@@ -217,6 +271,7 @@ CATALOGUE = (
         "Logistic regression, full-batch gradients in integers",
         lambda schema, relation: _logistic(schema, relation, arithmetic="exact"),
     ),
+    Method("logistic-paid", "Logistic regression that a ledger file pays for", _paid),
     Method("logistic-sgd", "Logistic regression, DP-SGD in floating point", _logistic_sgd),
     Method(
         "logistic-sgd-exact",
@@ -230,6 +285,11 @@ CATALOGUE = (
         lambda schema, relation: _boosting(schema, relation, arithmetic="exact"),
     ),
     Method("certified", "Thresholds placed on records of their own", _fair),
+    Method(
+        "certified-undeclared-rows",
+        "Thresholds placed on records of their own, of whom nobody knows how many there are",
+        lambda schema, relation: _fair(replace(schema, rows=None), relation),
+    ),
     Method(
         "certified-odds",
         "Certified equalized odds",

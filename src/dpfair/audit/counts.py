@@ -40,6 +40,7 @@ def count_mechanisms() -> list[Mechanism]:
     pure, persons = partial(counted, epsilon=EPSILON), score_table("add_remove", rows_per_unit=2)
     return [
         pure("count", table_release("add_remove")),
+        pure("count, cells far apart", cells_far_apart, share=0.5),
         pure("table of scores", score_table("add_remove")),
         pure("table of scores, replace-one", score_table("replace_one"), pairs=REPLACED),
         pure("table of scores, by persons", persons, pairs=OF_A_PERSON),
@@ -66,6 +67,13 @@ def table_release(relation: str, event: DpEvent | None = None) -> Release:
         return receipt.draw(paid).discrete_laplace(cells)
 
     return release
+
+
+def cells_far_apart(cells: list[int], noise: Listening) -> list[int]:
+    """First the first cells of all worlds, then the second ones: noise that repeats shows."""
+    noisy = table_release("add_remove")([*cells[::2], *cells[1::2]], noise)
+    middle = len(noisy) // 2
+    return [noisy[i // 2 + middle * (i % 2)] for i in range(len(noisy))]
 
 
 def score_table(relation: str, rows_per_unit: int = 1) -> Release:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import threading
+from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ __all__ = ["IGNORED", "PerRecord", "differences", "parts_of"]
 # Neither says anything about a record: the source of noise is what the audit itself put there.
 IGNORED = (Noise, type(threading.Lock()), type(threading.RLock()))
 _PLAIN = (str, bytes, int, float, complex, bool, type(None), type)
+_WITHOUT_PARTS = frozenset({*_PLAIN, np.ndarray, set, frozenset, CodeType})
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,51 +41,82 @@ def differences(first: Any, second: Any, name: str = "", *, shared: int = 0) -> 
     >>> list(differences({"a": [1, 2.0], "b": 3}, {"a": [1, 2.5], "b": 3}, "model"))
     ['model.a[1]']
     """
-    yield from _walk(first, second, name, shared, set())
+    yield from _walk(first, second, name, shared, {})
 
 
 def _walk(
-    first: Any, second: Any, name: str, shared: int, seen: set[tuple[int, int]]
+    first: Any, second: Any, name: str, shared: int, seen: dict[tuple[int, int], Any]
 ) -> Iterator[str]:
     if first is second or isinstance(first, IGNORED) or (id(first), id(second)) in seen:
         return
     if type(first) is not type(second):
         yield name
-    elif isinstance(first, PerRecord):
+        return
+    seen[id(first), id(second)] = first, second  # kept alive, or others would get their places
+    if isinstance(first, PerRecord):
         if not _equal_arrays(first.values[:shared], second.values[:shared]):
             yield name
-    elif isinstance(first, (np.ndarray, np.generic)):
-        if not _equal_arrays(np.asarray(first), np.asarray(second)):
-            yield name
-    elif isinstance(first, _PLAIN):
-        if not (first == second or _both_nan(first, second)):
-            yield name
-    else:
-        seen.add((id(first), id(second)))
-        parts, others = parts_of(first), parts_of(second)
-        if parts is None or others is None:
-            if first != second:
-                yield name
-            return
-        for key in parts | others:
-            if key in parts and key in others:
-                yield from _walk(parts[key], others[key], name + key, shared, seen)
-            else:
-                yield name + key
+        return
+    parts, others = parts_of(first), parts_of(second)
+    if not _same_value(first, second, alone=parts is None or others is None):
+        yield name
+        return
+    parts, others = parts or {}, others or {}
+    for key in parts | others:
+        if key in parts and key in others:
+            yield from _walk(parts[key], others[key], name + key, shared, seen)
+        else:
+            yield name + key
+    if parts.keys() == others.keys() and [*parts] != [*others]:
+        yield f"{name} (the order of its parts)"
+
+
+def _same_value(first: Any, second: Any, *, alone: bool) -> bool:
+    """Whether two things are the same apart from their parts; those that stand alone have none."""
+    if isinstance(first, (np.ndarray, np.generic)):
+        return _equal_arrays(np.asarray(first), np.asarray(second))
+    if isinstance(first, (*_PLAIN, set, frozenset)) or alone:
+        return bool(first == second) or _both_nan(first, second)
+    return True
 
 
 def parts_of(item: Any) -> dict[str, Any] | None:
     """What an object consists of, by the way to it; None for what has no parts."""
+    if type(item) in _WITHOUT_PARTS or isinstance(item, type):
+        return None
+    attributes, contents = _attributes(item), _contents(item)
+    if contents is None:
+        return {f".{key}": value for key, value in attributes.items()} or None
+    return contents | ({".__dict__": attributes} if attributes else {})
+
+
+def _contents(item: Any) -> dict[str, Any] | None:
+    """What a container or a function holds beside its attributes."""
     if isinstance(item, Mapping):
-        return {f".{key}": value for key, value in item.items()}
-    if isinstance(item, (list, tuple)):
+        return {f".{k}" if isinstance(k, str) else f"[{k!r}]": v for k, v in item.items()}
+    if isinstance(item, (list, tuple, deque)):
         return {f"[{i}]": value for i, value in enumerate(item)}
     if isinstance(item, FunctionType):
-        cells = [cell.cell_contents for cell in item.__closure__ or ()]
-        return {".name": item.__qualname__, ".closure": cells}
-    slots = [s for kind in type(item).__mro__ for s in getattr(kind, "__slots__", ())]
-    held = {s: getattr(item, s) for s in slots if hasattr(item, s)} | getattr(item, "__dict__", {})
-    return {f".{key}": value for key, value in held.items()} or None
+        return {
+            ".name": item.__qualname__,
+            ".code": item.__code__,
+            ".closure": [cell.cell_contents for cell in item.__closure__ or ()],
+            ".defaults": item.__defaults__,
+            ".kwdefaults": item.__kwdefaults__,
+        }
+    return None
+
+
+def _attributes(item: Any) -> dict[str, Any]:
+    held: dict[str, Any] = {}
+    for kind in type(item).__mro__:
+        slots = vars(kind).get("__slots__", ())
+        for slot in (slots,) if isinstance(slots, str) else slots:
+            hidden = slot.startswith("__") and not slot.endswith("__")
+            name = f"_{kind.__name__.lstrip('_')}{slot}" if hidden else slot
+            if hasattr(item, name) and name not in ("__dict__", "__weakref__"):
+                held[name] = getattr(item, name)
+    return held | getattr(item, "__dict__", {})
 
 
 def _equal_arrays(first: NDArray[Any], second: NDArray[Any]) -> bool:

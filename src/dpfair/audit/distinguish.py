@@ -73,9 +73,11 @@ class Mechanism:
     pairs
         Pairs of neighbouring inputs by name, each with its sampler.
     share
-        The part of the samples that is drawn if one takes long.
-    limit
-        A known weakness that certificates state; exceeding the claim by it is no news.
+        The part of the samples that is drawn: less than 1 if one takes long, more if little shows.
+    limit, limit_delta
+        A known weakness that certificates state, and how often it may show: exceeding the claim
+        is no news as long as the claim holds at this larger delta. A weakness that shows at once
+        has no largest epsilon, as more samples always show more; but it has a probability.
     """
 
     name: str
@@ -84,11 +86,15 @@ class Mechanism:
     pairs: Mapping[str, Sampler]
     share: float = 1.0
     limit: str = ""
+    limit_delta: float = 0.0
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What sampling showed about one claim: epsilon is at least ``shown.epsilon``."""
+    """What sampling showed about one claim: epsilon is at least ``shown.epsilon``.
+
+    It is at least ``beyond`` at the larger delta that a stated limit may take.
+    """
 
     name: str
     epsilon: float
@@ -98,6 +104,7 @@ class Finding:
     samples: int
     confidence: float
     limit: str = ""
+    beyond: float = 0.0
 
     @property
     def exceeds(self) -> bool:
@@ -106,15 +113,16 @@ class Finding:
 
     @property
     def failed(self) -> bool:
-        """Whether it is refuted, and not by a limit that is stated anyway."""
-        return self.exceeds and not self.limit
+        """Whether it is refuted, and by more than a limit that is stated anyway."""
+        stated = bool(self.limit) and self.beyond <= self.epsilon
+        return self.exceeds and not stated
 
     @property
     def verdict(self) -> str:
         """In a word or two."""
         if not self.exceeds:
             return "within the claim"
-        return self.limit if self.limit else "EXCEEDS ITS CLAIM"
+        return "EXCEEDS ITS CLAIM" if self.failed else self.limit
 
 
 def distinguish(
@@ -148,6 +156,7 @@ def distinguish(
     }
     pair = max(found, key=lambda name: found[name][1])
     fresh = mechanism.pairs[pair](count // 2, noise)
+    largest = max(mechanism.delta, mechanism.limit_delta)
     return Finding(
         name=mechanism.name,
         epsilon=mechanism.epsilon,
@@ -157,6 +166,7 @@ def distinguish(
         samples=count,
         confidence=confidence,
         limit=mechanism.limit,
+        beyond=shown(found[pair][0], *fresh, largest, error).epsilon,
     )
 
 

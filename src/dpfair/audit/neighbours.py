@@ -6,6 +6,10 @@ the name: the key that sends names to scopes is drawn in the fit and thrown away
 name would draw the same coin just as well.
 
 An empty table is refused by every method, so there is always somebody else.
+
+*Strangers* are no neighbours: tables that have nobody in common. What a method puts out may depend
+on its coins and its noisy answers only, so even then it must be the same when the answers are. A
+choice that looks at exact values shows here, though one record alone rarely turns it.
 """
 
 from __future__ import annotations
@@ -31,6 +35,9 @@ UNDECLARED = "never declared"
 # of every method has one that sends the person in question there.
 COINS = (5, 6, 7)
 
+# So many that no rule for small tables applies, and few of them.
+STRANGERS = (1500, 2)
+
 # Sizes from which on code may think a group large enough to be looked at.
 SMALL_GROUPS = (5, 10)
 
@@ -49,7 +56,7 @@ TEXTS = {"a word for a number": "many", "an empty text": "", "a long number": "9
 
 @dataclass(frozen=True)
 class Pair:
-    """Two neighbouring tables.
+    """Two neighbouring tables, or two of strangers.
 
     Parameters
     ----------
@@ -64,6 +71,8 @@ class Pair:
         Of the coins.
     relation, rows_per_unit
         What makes them neighbours: one record, or a person of whom so many records count.
+    near
+        Whether they are neighbours; strangers share what is public, and nothing else.
     """
 
     name: str
@@ -73,6 +82,7 @@ class Pair:
     seed: int
     relation: str
     rows_per_unit: int
+    near: bool = True
 
 
 def neighbours(
@@ -85,7 +95,7 @@ def neighbours(
     size: int = 40,
     seed: int = 0,
 ) -> list[Pair]:
-    """All situations once, and random records until there are ``at_least`` so many pairs.
+    """All situations once, random records until there are ``at_least`` so many, and strangers.
 
     ``unknown_groups`` are records of no declared group; ``size`` is that of the larger table;
     ``seed`` gives other records and other coins.
@@ -94,8 +104,8 @@ def neighbours(
     --------
     >>> from dpfair.audit.sample import sample_schema
     >>> pairs = neighbours(sample_schema(), "add_remove", at_least=60)
-    >>> len(pairs) >= 60, pairs[0].name
-    (True, 'one more record of group f')
+    >>> sum(pair.near for pair in pairs) >= 60, pairs[0].name, pairs[-1].name
+    (True, 'one more record of group f', '2 strangers alike, of class no')
     """
     validate.one_of(RELATIONS, relation=relation)
     base = _with_persons(sample_records(schema, size - rows_per_unit, seed), rows_per_unit)
@@ -109,7 +119,15 @@ def neighbours(
         mine = more[start : start + rows_per_unit]
         situations.append(_Situation("a random person", base, mine))
     maker = _Maker(schema, relation, rows_per_unit, seed, base)
-    return [maker.pair(i, situation) for i, situation in enumerate(situations)]
+    pairs = [maker.pair(i, situation) for i, situation in enumerate(situations)]
+    # The number of records is public if records are replaced.
+    sizes = STRANGERS if relation == "add_remove" else (len(pairs[0].first.y),)
+    for name, strangers in _strangers(schema, max(sizes), seed + 2):
+        named = _with_persons(strangers, rows_per_unit, "stranger ")
+        pairs += [
+            maker.far_pair(f"{size} {name}", coin, named[:size]) for size in sizes for coin in COINS
+        ]
+    return pairs
 
 
 @dataclass(frozen=True)
@@ -201,6 +219,20 @@ def _persons(base: list[Record], rows: list[Record], most: int) -> list[_Situati
     ]
 
 
+def _strangers(schema: Schema, count: int, seed: int) -> Iterator[tuple[str, list[Record]]]:
+    """Records that have nothing in common with the others', and little with each other's."""
+    label, (negative, positive) = schema.label.name, schema.label.values
+    records = sample_records(schema, count, seed)
+    other = {negative: positive, positive: negative}
+    yield "strangers with opposite labels", [r | {label: other[r[label]]} for r in records]
+    for place, value in ((0, positive), (-1, negative)):
+        alike: Record = {number.name: number.bounds[place] for number in schema.numeric}
+        alike |= {label: value}
+        for group in _groups(schema)[place:][:1]:
+            alike |= group
+        yield f"strangers alike, of class {value}", [record | alike for record in records]
+
+
 def _groups(schema: Schema) -> list[dict[str, str]]:
     """The first and the last group, by their columns."""
     parts = group_columns(schema)
@@ -228,12 +260,12 @@ def _collision(schema: Schema, number: Numeric) -> tuple[float, float]:
     return values[0], values[0]
 
 
-def _with_persons(records: list[Record], rows_per_unit: int) -> list[Record]:
+def _with_persons(records: list[Record], rows_per_unit: int, called: str = "p") -> list[Record]:
     """The same records, several of them of one person; the first person has more than count."""
     if rows_per_unit == 1:
         return records
     owners = [max(0, i // rows_per_unit - 1) for i in range(len(records))]
-    return [r | {PERSON: f"p{owner}"} for r, owner in zip(records, owners, strict=True)]
+    return [r | {PERSON: f"{called}{owner}"} for r, owner in zip(records, owners, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -264,6 +296,19 @@ class _Maker:
             seed=self.seed + COINS[(number if shares else len(others)) % len(COINS)],
             relation=self.relation,
             rows_per_unit=self.rows_per_unit,
+        )
+
+    def far_pair(self, name: str, coin: int, strangers: list[Record]) -> Pair:
+        """The table that most situations share, and strangers."""
+        return Pair(
+            name=name,
+            first=self._without(_Situation(name, self.base, [])),
+            second=table_of(self.schema, strangers),
+            shared=0,
+            seed=self.seed + coin,
+            relation=self.relation,
+            rows_per_unit=self.rows_per_unit,
+            near=False,
         )
 
     def _without(self, situation: _Situation) -> Table:

@@ -1,4 +1,4 @@
-"""The replay audit: two runs on neighbouring tables, with the same coins and noisy answers.
+"""The replay audit: runs on two tables, with the same coins and the same noisy answers.
 
 A private method sees its records through noisy answers only. Record every answer of a run on D,
 run again on a neighbour D' and feed the recorded answers back. Then
@@ -6,6 +6,8 @@ run again on a neighbour D' and feed the recorded answers back. Then
 * everything that comes out must be *identical*, since it may depend on coins and answers only;
 * every exact number at the door must be as near to its twin as was promised for it;
 * one record must not be exposed to more than was paid for it.
+
+The first must hold even for strangers, tables that have nobody in common.
 
 Whatever violates one of these is a privacy bug, found without any statistics. What remains to be
 trusted is the noise itself and the accountants, which have audits and tests of their own. A method
@@ -51,7 +53,7 @@ MOST_ALIKE = 3
 
 
 def replay(make_model: Callable[[], Any], pair: Pair, probe: Table) -> list[str]:
-    """What violates the promise on two neighbouring tables, each in a plain sentence.
+    """What violates the promise on a pair of tables, each in a plain sentence.
 
     ``make_model`` makes the same unfitted model at every call; ``probe`` is a public table.
     """
@@ -59,7 +61,7 @@ def replay(make_model: Callable[[], Any], pair: Pair, probe: Table) -> list[str]
 
 
 class Recording:
-    """A run on one table, to be replayed on its neighbours.
+    """A run on one table, to be replayed on its neighbours and on strangers.
 
     Attributes
     ----------
@@ -87,14 +89,12 @@ class Recording:
         session = Session(self._seed, script=self.run.heard)
         other = observe(self._make_model, pair.second, session, self._probe)
         self._probe = None  # equal models put out the same: once is enough
-        moved = _moved(self.run, other)
-        self.touched |= {str(self.run.heard[i].question.scope) for i in moved}
-        found = [
-            *self._own,
-            *_different_questions(self.run, other),
-            *islice(_too_far(self.run, other, pair), MOST_ALIKE),
-            *check_exposure(self.run.ledger, self.run.heard, moved),
-        ]
+        found = [*self._own, *_different_questions(self.run, other)]
+        if pair.near:
+            moved = _moved(self.run, other)
+            self.touched |= {str(self.run.heard[i].question.scope) for i in moved}
+            found += islice(_too_far(self.run, other, pair), MOST_ALIKE)
+            found += check_exposure(self.run.ledger, self.run.heard, moved)
         if not other.diverged:  # or the rest of it is missing
             found += islice(_released(self.run, other, pair), MOST_ALIKE)
             found += _shown(self.run, other)
@@ -105,7 +105,7 @@ class Recording:
 
 @dataclass(frozen=True)
 class Violation:
-    """On which neighbours, and what."""
+    """On which pair of tables, and what."""
 
     neighbours: str
     sentence: str
@@ -115,9 +115,10 @@ class Violation:
 class ReplayReport:
     """What the audit of a method found, and how much there was to find.
 
-    ``failed`` counts the pairs whose first fit raised an error: those show little. ``asked`` are
-    the scopes that were asked about, and ``touched`` those in which a neighbour moved an exact
-    value: of the others nothing is known.
+    ``pairs`` counts pairs of tables, those with strangers included. ``failed`` counts the pairs
+    whose first fit raised an error: those show little. ``asked`` are the scopes that were asked
+    about, and ``touched`` those in which a neighbour moved an exact value: of the others nothing
+    is known.
     """
 
     method: str
@@ -129,11 +130,32 @@ class ReplayReport:
     violations: tuple[Violation, ...]
     seconds: float
 
+    @property
+    def blind_spots(self) -> tuple[str, ...]:
+        """What the replay could not look at, each in a plain sentence."""
+        found = []
+        if self.failed:
+            found.append(f"{self.failed} of {self.pairs} fits failed: they show nothing.")
+        if not self.asked:
+            found.append("No fit asked for a noisy answer: there was nothing to compare.")
+        if self.touched != self.asked:
+            scopes = ", ".join(repr(scope) for scope in sorted(self.asked ^ self.touched))
+            found.append(f"No neighbour moved a value of scope {scopes}: nothing is known of it.")
+        return tuple(found)
+
+    @property
+    def passed(self) -> bool:
+        """Whether everything was looked at, and nothing was found."""
+        return not self.violations and not self.blind_spots
+
 
 def neighbours_of(
     method: Method, schema: Schema, relation: str, *, at_least: int = 0, seed: int = 0
 ) -> list[Pair]:
-    """All boundary situations that a method has to bear, and at least so many neighbours in all."""
+    """All boundary situations that a method has to bear, and strangers.
+
+    There are ``at_least`` so many neighbours, strangers not counted.
+    """
     return neighbours(
         schema,
         relation,
@@ -153,7 +175,7 @@ def replay_method(
     at_least: int = 0,
     seed: int = 0,
 ) -> ReplayReport:
-    """Replay a method on the given neighbours, or on all of :func:`neighbours_of` it.
+    """Replay a method on the given pairs of tables, or on all of :func:`neighbours_of` it.
 
     Examples
     --------
@@ -192,12 +214,12 @@ def _different_questions(first: Run, second: Run) -> Iterator[str]:
     for number, (one, two) in enumerate(zip(first.heard, second.heard, strict=False), start=1):
         for what, of in _FORM.items():
             if of(one.question) != of(two.question):
-                yield f"Question {number} has another {what} on the neighbour."
+                yield f"Question {number} has another {what} on the other table."
                 return  # whatever follows is about something else
     if first.rates[: len(second.rates)] != second.rates[: len(first.rates)]:
-        yield "Batches are drawn at another rate on the neighbour."
+        yield "Batches are drawn at another rate on the other table."
     if len(first.heard) != len(second.heard):
-        yield f"There are {len(first.heard)} questions, but {len(second.heard)} on the neighbour."
+        yield f"There are {len(first.heard)} questions, but {len(second.heard)} on the other table."
 
 
 _FORM: dict[str, Callable[[Question], Any]] = {

@@ -7,7 +7,9 @@ columns is independent, so that one step is many worlds at once. A pair of neigh
 the records of a column may be.
 
 One step tells more than a whole run: what a run of several steps costs follows by composition,
-which :mod:`dpfair.audit.entries` samples for the parameters of a given model.
+which :mod:`dpfair.audit.entries` samples for the parameters of a given model. Composition takes
+for granted that every step has noise and a batch of its own; so there are two steps, too, and
+their difference would show noise that they share, their sum a batch that they share.
 """
 
 from __future__ import annotations
@@ -27,13 +29,11 @@ from dpfair.learners.descent import (
     Batch,
     Descent,
     FlatClip,
-    GradientDescent,
     LogisticLoss,
     descend,
 )
 from dpfair.learners.design import Design
 from dpfair.privacy.accountants import epsilon_of
-from dpfair.privacy.events import gaussian_steps
 from dpfair.privacy.ledger import Ledger, Receipt
 
 __all__ = ["ADDED", "Column", "gradient_sums", "one_step", "paid", "sum_mechanisms", "summed"]
@@ -104,17 +104,30 @@ def summed(
 def sum_mechanisms() -> list[Mechanism]:
     """Every way in which the library releases sums.
 
-    The deltas are where, by calculation, 10^5 samples show the largest part of the claim.
+    The deltas are where, by calculation, 10^5 samples show the largest part of the claim; of two
+    steps, where a batch that they share shows most.
     """
-    full = one_step(multiplier=1.0, rate=1.0)
+    full, sampled = one_step(multiplier=1.0, rate=1.0), one_step(multiplier=0.4, rate=0.05)
+    two, often = replace(one_step(0.5, 0.2), steps=2), one_step(0.4, 0.1)
+    whole, coins, pair = (replace(plan, arithmetic="exact") for plan in (full, sampled, two))
+    replaced = "replace_one"
     return [
         _step("gradient step", full, delta=0.1),
         _step("gradient step, compiled", full, delta=0.1, compiled=True),
-        _step("gradient step, exact arithmetic", replace(full, arithmetic="exact"), delta=0.1),
-        _step("gradient step, replace-one", full, delta=0.1, relation="replace_one"),
-        _step("gradient step on a Poisson batch", one_step(multiplier=0.4, rate=0.05), delta=0.01),
+        _step("gradient step, exact arithmetic", whole, delta=0.1),
+        _step("gradient step, exact arithmetic, compiled", whole, delta=0.1, compiled=True),
+        _step("gradient step, exact arithmetic, two units", whole, delta=0.1, scales=(1.0, 8.0)),
+        _step("gradient step, replace-one", full, delta=0.1, relation=replaced),
+        _step("gradient step on a Poisson batch", sampled, delta=0.01),
+        _step("gradient step on a Poisson batch, exact arithmetic", coins, delta=0.01),
+        _step(
+            "gradient step on a Poisson batch, replace-one", often, delta=0.02, relation=replaced
+        ),
+        _step("two steps on Poisson batches", two, delta=0.05),
+        _step("two steps on Poisson batches, exact arithmetic", pair, delta=0.05),
         _step("query and gradient of one batch", one_step(0.4, 0.1, query=True), delta=0.04),
-        summed("leaf sums of a tree", leaf_sums, _claim(1.0, 1.0, 0.1, "add_remove"), 0.1),
+        _leaves("leaf sums of a tree", full, delta=0.1),
+        _leaves("leaf sums of a tree, exact arithmetic", whole, delta=0.1),
     ]
 
 
@@ -125,10 +138,6 @@ def one_step(multiplier: float, rate: float, *, query: bool = False) -> Descent:
     return Descent(1, rate, each, FlatClip(CLIP), divisor=1.0, queries=queries)
 
 
-def _claim(multiplier: float, rate: float, delta: float, relation: str) -> float:
-    return epsilon_of(gaussian_steps(multiplier, rate, 1), delta, relation)
-
-
 def _step(
     name: str,
     plan: Descent,
@@ -136,13 +145,21 @@ def _step(
     delta: float,
     relation: str = "add_remove",
     compiled: bool = False,
+    scales: tuple[float, ...] = (1.0,),
 ) -> Mechanism:
     def run(column: Column, noise: Listening) -> Floats:
         receipt = paid(plan, noise, relation, delta)
-        return gradient_sums(plan, column, receipt, compiled=compiled)
+        return gradient_sums(plan, column, receipt, compiled=compiled, scales=scales)
 
     pairs = ADDED if relation == "add_remove" else REPLACED
     return summed(name, run, epsilon_of(plan.event, delta, relation), delta, pairs)
+
+
+def _leaves(name: str, plan: Descent, *, delta: float) -> Mechanism:
+    """A tree with the noise of a step."""
+    trees = BoostingPlan(plan, trees=1, multiplier=plan.noise_multiplier)
+    claim = epsilon_of(plan.event, delta, "add_remove")
+    return summed(name, lambda column, noise: leaf_sums(trees, column, noise, delta), claim, delta)
 
 
 def paid(plan: Any, noise: Listening, relation: str, delta: float) -> Receipt:
@@ -151,27 +168,55 @@ def paid(plan: Any, noise: Listening, relation: str, delta: float) -> Receipt:
 
 
 def gradient_sums(
-    plan: Descent, column: Column, receipt: Receipt, *, compiled: bool = False
+    plan: Descent,
+    column: Column,
+    receipt: Receipt,
+    *,
+    compiled: bool = False,
+    scales: tuple[float, ...] = (1.0,),
 ) -> Floats:
-    """The noisy sum of one step, and the answer of its query, one row per world."""
+    """The noisy sums of all steps, and the answer of a query, one row per world.
+
+    There is a block of cells for each of the ``scales``, and a cell of each block for a world. As
+    exact values are rare, records have a cell of the first block only; the others get noise.
+    """
     world = np.repeat(np.arange(_WORLDS), len(column.labels))
+    values = column.value * np.repeat(scales, _WORLDS)
     objective = _Overhearing() if plan.queries else LogisticLoss()
-    moved = descend(
+    optimizer = _Standing()
+    descend(
         plan,
-        Design.build(np.zeros((len(world), 0)), world[:, None], _WORLDS, column.value),
+        Design.build(np.zeros((len(world), 0)), world[:, None], len(values), values),
         np.tile(np.array(column.labels, dtype=np.int64), _WORLDS),
         world,
         objective=objective,
-        optimizer=GradientDescent(1.0),
+        optimizer=optimizer,
         receipt=receipt,
         compiled=compiled,
     )
-    gradient = -moved / CLIP
-    if not isinstance(objective, _Overhearing):
-        return gradient[:, None]
     # A record adds 1 to its answer and 1 to the gradient, up to its sign, with the same noise.
-    [answer] = objective.answers
-    return np.stack([answer + gradient, answer - gradient, answer, gradient], axis=1)
+    answers = objective.answers if isinstance(objective, _Overhearing) else ()
+    sums = [gradient / CLIP for gradient in optimizer.gradients]
+    return _together(np.concatenate([*answers, *sums]).reshape(-1, _WORLDS))
+
+
+def _together(released: Floats) -> Floats:
+    """One or two numbers of each world; of two also their sum and their difference."""
+    if len(released) == 1:
+        return released.T
+    one, two = released
+    return np.stack([one + two, one - two, one, two], axis=1)
+
+
+class _Standing:
+    """An optimizer that stays where it is, so that all steps are alike, and keeps the gradients."""
+
+    def __init__(self) -> None:
+        self.gradients: list[Floats] = []
+
+    def step(self, parameters: Floats, gradient: Floats) -> Floats:
+        self.gradients.append(gradient)
+        return parameters
 
 
 class _Overhearing(LogisticLoss):
@@ -194,18 +239,17 @@ class _Presence:
         return np.bincount(batch.groups, minlength=_WORLDS).astype(np.float64)
 
 
-def leaf_sums(column: Column, noise: Listening) -> Floats:
+def leaf_sums(plan: BoostingPlan, column: Column, noise: Listening, delta: float) -> Floats:
     """Residuals and Hessians of the leaves of one tree, heard before values are made of them.
 
     A record of even odds contributes (1/2, 1/8) to its leaf: as much as is allowed.
     """
-    plan = BoostingPlan(one_step(1.0, 1.0), trees=1, multiplier=1.0)
     world = np.repeat(np.arange(_WORLDS), len(column.labels))
     structure = SimpleNamespace(
         trees=1, leaves=_WORLDS, codes=lambda records: None, leaf=lambda tree, codes: world
     )
     labels = np.tile(np.array(column.labels, dtype=np.int64), _WORLDS)
-    receipt = paid(plan, noise, "add_remove", 0.1)
+    receipt = paid(plan, noise, "add_remove", delta)
     records = SimpleNamespace(labels=labels)
     _boost(plan, cast(Any, structure), cast(Any, records), np.zeros(len(labels)), receipt)
     residual, hessian = noise.heard

@@ -12,7 +12,7 @@ from scipy.special import expit
 
 from dpfair import validate
 from dpfair.learners.descent import ARITHMETICS, Descent
-from dpfair.learners.exact import Grid, integer_sums, logistic
+from dpfair.learners.exact import MULTIPLIERS, Grid, integer_sums, logistic
 from dpfair.learners.logistic import PrivateLogisticRegression
 from dpfair.learners.scorer import LinearScorer
 from dpfair.learners.trees import BoostedScorer, RandomTrees
@@ -38,6 +38,9 @@ class BoostingPlan:
     linear: Descent
     trees: int
     multiplier: float
+
+    def __post_init__(self) -> None:
+        validate.within(*MULTIPLIERS, multiplier=self.multiplier)
 
     @property
     def event(self) -> DpEvent:

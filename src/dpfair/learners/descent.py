@@ -26,13 +26,14 @@ from dpfair import validate
 from dpfair.errors import InputError
 from dpfair.learners.compiled import available, logistic_sum
 from dpfair.learners.design import Design
-from dpfair.learners.exact import Grid
+from dpfair.learners.exact import MULTIPLIERS, NORMS, Grid
 from dpfair.learners.exact import logistic_sum as exact_logistic_sum
 from dpfair.privacy.events import DpEvent, gaussian_steps, step_event
 from dpfair.privacy.ledger import Receipt
 
 __all__ = [
     "ARITHMETICS",
+    "SAFETY",
     "Adam",
     "Batch",
     "ClipPolicy",
@@ -54,7 +55,11 @@ Answers = Sequence[Float64]
 ARITHMETICS = ("float64", "exact")
 
 # Clip this much below the stated norm, so that rounding in float32 cannot exceed it.
-_SAFETY = 1 - 2.0**-18
+SAFETY = 1 - 2.0**-18
+
+# The largest gradient that float32 can scale down to the smallest norm: scales below about 1e-38
+# lose their digits.
+_LARGEST = 1e25
 
 
 @dataclass(frozen=True)
@@ -118,12 +123,12 @@ class FlatClip:
     norm: float
 
     def __post_init__(self) -> None:
-        validate.positive(norm=self.norm)
+        validate.within(*NORMS, norm=self.norm)
 
     @property
     def limit(self) -> float:
         """What gradients are scaled down to: a hair below the norm that is stated."""
-        return self.norm * _SAFETY
+        return self.norm * SAFETY
 
     def __call__(self, norms: Float32, batch: Batch, answers: Answers) -> tuple[Float32, float]:
         limit = np.float32(self.limit)
@@ -184,7 +189,8 @@ class Descent:
 
     def __post_init__(self) -> None:
         validate.at_least(1, steps=self.steps)
-        validate.positive(divisor=self.divisor, noise_multiplier=self.noise_multiplier)
+        validate.positive(divisor=self.divisor)
+        validate.within(*MULTIPLIERS, noise_multiplier=self.noise_multiplier)
         validate.one_of(ARITHMETICS, arithmetic=self.arithmetic)
 
     @property
@@ -339,12 +345,14 @@ def clipped_sum(
 ) -> tuple[Float64, float]:
     """The sum of all clipped gradients, and the largest norm that one of them can have."""
     norms = np.abs(coefficients)
-    norms *= rows.norms
-    if extra is not None:
-        norms = np.hypot(norms, np.linalg.norm(extra, axis=1))
-    if not math.isfinite(norms.dot(norms)):
-        # Rare. A gradient that is not finite cannot be scaled down, so it is left out.
-        kept = np.isfinite(norms)
+    with np.errstate(over="ignore", invalid="ignore"):  # a warning would tell on a record
+        norms *= rows.norms
+        if extra is not None:
+            norms = np.hypot(norms, np.linalg.norm(extra, axis=1))
+        usual = math.isfinite(norms.dot(norms))
+    if not usual:
+        # Rare. A gradient that is not finite or too large to be scaled down is left out.
+        kept = norms <= _LARGEST
         norms, coefficients = np.where(kept, norms, 0), np.where(kept, coefficients, 0)
         extra = None if extra is None else np.where(kept[:, None], extra, 0)
     scales, sensitivity = clip(norms, batch, answers)

@@ -28,13 +28,19 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from dpfair import validate
 from dpfair.learners.compiled import available, exact_logistic_sum
 from dpfair.learners.design import Design
 
-__all__ = ["Grid", "integer_sums", "logistic", "logistic_sum"]
+__all__ = ["MULTIPLIERS", "NORMS", "Grid", "integer_sums", "logistic", "logistic_sum"]
 
 Float64 = NDArray[np.float64]
 Int64 = NDArray[np.int64]
+
+# The clipping norms and noise multipliers for which all arithmetic keeps its promises: below, the
+# squares of float32 numbers vanish, and far below, the steps of the grid have no finite inverse.
+NORMS = (1e-12, 1e12)
+MULTIPLIERS = (1e-30, 1e30)
 
 _FINEST = 2.0**-30
 _CHUNK = 1 << 14
@@ -60,8 +66,13 @@ class Grid:
     @classmethod
     def of(cls, norm: float, noise_multiplier: float) -> Grid:
         """For gradients of at most this norm; a coefficient of a logistic loss is at most one."""
+        validate.within(*NORMS, norm=norm)
+        validate.within(*MULTIPLIERS, noise_multiplier=noise_multiplier)
         noise = norm * noise_multiplier
-        return cls(_power_above(max(1.0, noise)), _power_above(max(norm, noise)))
+        grid = cls(_power_above(max(1.0, noise)), _power_above(max(norm, noise)))
+        assert math.isfinite(1 / grid.cell), "a coefficient has no place on the grid"
+        assert math.isfinite(1 / grid.dense), "a dense number has no place on the grid"
+        return grid
 
     def units(self, design: Design) -> Float64:
         """The step of every coordinate of the gradient."""

@@ -24,6 +24,7 @@ from dpfair.learners.descent import (
     LogisticLoss,
     descend,
 )
+from dpfair.learners.exact import NORMS
 from dpfair.learners.features import FEATURES, design, feature_decay
 from dpfair.learners.scorer import LinearScorer
 from dpfair.learners.trees import BoostedScorer
@@ -220,7 +221,7 @@ class PrivateLogisticRegression(TabularInput, ClassifierMixin, BaseEstimator):  
     def _recipe(self, epsilon: float) -> tuple[int, float]:
         recipe = _default_recipe(epsilon)
         clip = recipe.clip if self.clip is None else self.clip
-        validate.positive(clip=clip)
+        validate.within(*NORMS, clip=clip)
         return recipe.steps if self.steps is None else self.steps, clip
 
     def _full_batch(self, steps: int, clip: float, multiplier: float) -> Descent:
@@ -247,7 +248,8 @@ class PrivateLogisticRegression(TabularInput, ClassifierMixin, BaseEstimator):  
         batch = self.batch_size or PAPER_SETTINGS["batch_size"]
         epochs = self.epochs or PAPER_SETTINGS["epochs"]
         clip = PAPER_SETTINGS["clip"] if self.clip is None else self.clip
-        validate.positive(clip=clip, batch_size=batch)
+        validate.within(*NORMS, clip=clip)
+        validate.positive(batch_size=batch)
         rate = min(1.0, batch / rows)
         steps = self.steps or epochs * math.ceil(rows / batch)
         return Descent(

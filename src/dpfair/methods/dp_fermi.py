@@ -17,8 +17,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from dpfair import validate
 from dpfair.certificate import INFERRED_SCHEMA, Certificate, FairnessClaim, PrivacyClaim
 from dpfair.errors import FairnessWarning, InputError
-from dpfair.learners.descent import Answers, Batch, Descent, FlatClip, descend
+from dpfair.learners.descent import SAFETY, Answers, Batch, Descent, FlatClip, descend
 from dpfair.learners.design import Design
+from dpfair.learners.exact import NORMS
 from dpfair.learners.features import design
 from dpfair.learners.scorer import LinearScorer
 from dpfair.methods.fermi_penalty import FermiObjective, FermiPenalty, FermiSteps, project
@@ -126,7 +127,8 @@ class DPFermi(TabularInput, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         """Train the penalised model."""
         validate.one_of(VARIANTS, variant=self.variant)
         validate.one_of(NOTIONS, notion=self.notion)
-        validate.positive(clip=self.clip, radius=self.radius, batch_size=self.batch_size)
+        validate.within(*NORMS, clip=self.clip, radius=self.radius)
+        validate.positive(batch_size=self.batch_size)
         validate.at_least(1, epochs=self.epochs)
         if not self.weight >= 0:
             raise InputError(f"Expected weight >= 0, got {self.weight}.")
@@ -303,7 +305,8 @@ class DPFermi(TabularInput, ClassifierMixin, BaseEstimator):  # type: ignore[mis
 class _DualQuery:
     """The stated algorithm: W ascends by its own noisy gradient, a query of the same batch.
 
-    With ||W|| <= D, one record's d psi / d W has norm at most 2 (D + 1 / sqrt(rho)) / P(y).
+    With ||W|| <= D, one record's d psi / d W has norm at most 2 (D + 1 / sqrt(rho)) / P(y). What is
+    stated is a hair more, because the gradient is computed in float32.
     """
 
     penalty: FermiPenalty
@@ -319,7 +322,7 @@ class _DualQuery:
     def sensitivity(self) -> float:
         """The bound on one record's gradient by W."""
         bound = self.radius + 1 / math.sqrt(float(self.penalty.shares.min()))
-        return 2 * bound / float(self.penalty.label_shares.min())
+        return 2 * bound / float(self.penalty.label_shares.min()) / SAFETY
 
     @property
     def noise_multiplier(self) -> float:
