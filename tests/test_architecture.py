@@ -17,10 +17,10 @@ SOURCE = Path(dpfair.__file__).parent
 LAYERS = [
     ["cli", "__main__"],
     ["experiments", "audit"],
-    ["report", "methods", "model_file", "model_limits", "evaluation", "verification"],
+    ["report", "methods", "model_file", "evaluation", "verification"],
     ["search"],
     ["private_fair", "postprocessor", "classifiers"],
-    ["certificate", "deciding", "batch", "division"],
+    ["certificate", "deciding", "batch", "division", "model_limits"],
     ["learners", "fairness"],
     ["tabular"],
     ["inference", "split"],

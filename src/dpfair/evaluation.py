@@ -18,6 +18,7 @@ from dpfair.fairness.metrics import accuracy, group_rates, parity_gap, sampling_
 from dpfair.fairness.notions import Notion, group_values, notion_of
 from dpfair.fairness.release import HALF, Release, release_table, table_events
 from dpfair.model_limits import round_up_digits
+from dpfair.privacy.accountants import MOST_EPSILON
 from dpfair.privacy.events import DpEvent
 from dpfair.privacy.ledger import Ledger
 from dpfair.privacy.noise import noise_source
@@ -156,6 +157,10 @@ def check_budget(
 
 def _open_ledger(model: PrivateFairClassifier, epsilon: float, seed: int | None) -> Ledger:
     validate.positive(epsilon=epsilon)
+    if epsilon > MOST_EPSILON:
+        raise InputError(
+            f"Expected epsilon <= {MOST_EPSILON}, got {epsilon:g}: it protects nobody."
+        )
     # A replaced record moves two cells, and a person as many more as there are records.
     least = LEAST_NOISE * model.rows_per_unit * (2 if model.relation == "replace_one" else 1)
     if epsilon < least:

@@ -55,6 +55,7 @@ from dpfair.fairness.rules import parity_rule
 from dpfair.learners.logistic import TRAINING, PrivateLogisticRegression
 from dpfair.learners.scorer import LinearScorer
 from dpfair.learners.trees import BoostedScorer
+from dpfair.model_limits import check_plan
 from dpfair.privacy.events import DpEvent, exact_epsilon
 from dpfair.privacy.ledger import Ledger
 from dpfair.privacy.noise import noise_source
@@ -249,6 +250,8 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
         division = self._division(ledger, len(self.schema_.groups))
         if self._learner().noise_multiplier is not None:  # else it is calibrated to the budget
             self.rehearse(self.schema_)
+        if self.ledger is not None:
+            self.check_plan(self.schema_)
         if self.schema_.sensitive is None:
             warnings.warn(
                 "No sensitive column given: the model is private, but nothing makes it fair.",
@@ -409,6 +412,16 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
             [event] = self._tables(division.epsilon, groups)
             charges.append((division.check_scope, CHECKING, event))
         return charges
+
+    def check_plan(self, schema: Schema) -> None:
+        """Raise ``InputError`` if settings alone tell that the model could not be saved."""
+        check_plan(
+            self.planned_events(schema),
+            schema,
+            epsilon=self.epsilon,
+            labelled=self.rule == "optimal",
+            features=self._learner().features,
+        )
 
     def check_budget(self, schema: Schema) -> None:
         """Raise ``BudgetError`` if the ledger file has no room for a fit; no record is read."""

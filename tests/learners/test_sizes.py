@@ -107,3 +107,11 @@ def test_float32_clips_gradients_of_all_sizes_to_all_norms(norm, size):
 def test_the_limit_is_below_the_norm_in_float32():
     for norm in (*NORMS, 0.1, 1.5, math.pi):
         assert float(np.float32(FlatClip(norm).limit)) < norm
+
+
+@pytest.mark.parametrize("rate", [0.0, -0.1, math.nan])
+@pytest.mark.parametrize("make", [PrivateLogisticRegression, PrivateBoosting])
+def test_so_is_a_learning_rate(make, rate, path, loans, loan_schema):
+    with pytest.raises(InputError, match="learning_rate"):
+        make(schema=loan_schema, learning_rate=rate, ledger=path).fit(*loans)
+    assert LedgerFile(path).entries == ()

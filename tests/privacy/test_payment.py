@@ -239,3 +239,10 @@ def test_a_refused_fit_leaves_the_earlier_model_alone(path, loans, loan_schema):
         model.set_params(epsilon=50).fit(*loans)
     assert model.certificate_ is certificate
     model.predict(loans[0])
+
+
+def test_a_model_that_could_not_be_saved_is_not_paid_for(path, loans, loan_schema):
+    model = PrivateFairClassifier(0.0003, schema=loan_schema, mode="reuse", ledger=path)
+    with pytest.raises(InputError, match="smallest epsilon"):
+        model.fit(*loans)
+    assert not LedgerFile(path).entries

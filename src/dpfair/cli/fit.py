@@ -137,7 +137,7 @@ def fit(
         verbose=interactive(),
         random_state=seed,
     )
-    _check_plan(model, declared)
+    model.check_plan(declared)
     if dry_run:
         _show_plan(model, declared, as_json=as_json)
         return
@@ -157,19 +157,6 @@ def fit(
             print(f"{what}: {path}")
     if payer is not None:
         print(f"Ledger: {payer.path} ({_left(payer)})")
-
-
-def _check_plan(model: PrivateFairClassifier, schema: Schema) -> None:
-    """Refuse a model that could not be written before it is paid for."""
-    from dpfair.model_limits import check_plan
-
-    check_plan(
-        model.planned_events(schema),
-        schema,
-        epsilon=model.epsilon,
-        labelled=model.rule == "optimal",
-        features=model._learner().features,
-    )
 
 
 def _earlier(

@@ -123,6 +123,8 @@ class PrivateBoosting(PrivateLogisticRegression):
         """The runs that a budget buys, before any record is read."""
         validate.in_open_interval(0, 1, tree_share=self.tree_share)
         validate.one_of(ARITHMETICS, arithmetic=self.arithmetic)
+        if self.learning_rate is not None:
+            validate.positive(learning_rate=self.learning_rate)
         RandomTrees(schema, self.trees, self.depth)
         steps, clip = self._recipe(epsilon)
 

@@ -204,6 +204,8 @@ class PrivateLogisticRegression(TabularInput, ClassifierMixin, BaseEstimator):  
         validate.one_of(SOLVERS, solver=self.solver)
         validate.one_of(FEATURES, features=self.features)
         validate.one_of(ARITHMETICS, arithmetic=self.arithmetic)
+        if self.learning_rate is not None:
+            validate.positive(learning_rate=self.learning_rate)
         exact = self.arithmetic == "exact"
 
         def calibrated(rate: float, steps: int) -> float:

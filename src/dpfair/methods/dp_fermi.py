@@ -128,7 +128,9 @@ class DPFermi(TabularInput, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         validate.one_of(VARIANTS, variant=self.variant)
         validate.one_of(NOTIONS, notion=self.notion)
         validate.within(*NORMS, clip=self.clip, radius=self.radius)
-        validate.positive(batch_size=self.batch_size)
+        validate.positive(
+            batch_size=self.batch_size, theta_rate=self.theta_rate, dual_rate=self.dual_rate
+        )
         validate.at_least(1, epochs=self.epochs)
         if not self.weight >= 0:
             raise InputError(f"Expected weight >= 0, got {self.weight}.")
