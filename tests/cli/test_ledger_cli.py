@@ -200,3 +200,11 @@ def test_every_command_refuses_what_is_no_ledger(capsys, ledger, path, tmp_path,
     csv.chmod(0o600)
     code = 1 if command == "verify" else 2
     assert "no ledger file" in refused(capsys, command, csv, code=code)
+
+
+def test_a_plan_is_said_when_the_file_is_made(capsys, tmp_path):
+    new = tmp_path / "planned.ledger"
+    code, out, _ = run(capsys, "init", new, "--epsilon", "3", "--delta", "1e-5", "--planned")
+    assert code == 0
+    assert "chosen beforehand" in out
+    assert LedgerFile(new).composition == "tight"

@@ -43,7 +43,10 @@ def init(
     relation: Annotated[str, typer.Option(help="add_remove or replace_one.")] = "add_remove",
     planned: Annotated[
         bool,
-        typer.Option(help="All jobs are planned before a result is seen: they cost less together."),
+        typer.Option(
+            "--planned",
+            help="All jobs are planned before a result is seen: they cost less together.",
+        ),
     ] = False,
     unit: Annotated[
         str | None, typer.Option(help="The column that identifies a person, for a budget each.")

@@ -33,7 +33,7 @@ class ChargeTo:
     scope
         The part of the data set that the fit is about, by a public criterion, such as
         ``"2025/north"``; empty for all of it. Parts that do not contain one another must have no
-        person in common.
+        person in common. Under ``replace_one``, to which part a record belongs is taken as public.
     key
         A name for the job: what is asked, about which records. A job that is tried again under
         its key is not charged again, and draws no noise again. Other settings under the same key
