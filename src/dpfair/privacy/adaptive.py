@@ -24,8 +24,8 @@ histories of a process that stops before it would violate that rule, and add :ma
 most. Those that end with *First* alone have one charge; it was chosen before anything about the
 record was seen, no rule but *Sum* can follow it, and it adds :math:`\delta` at most.
 
-Fits cost 7 to 25 per cent of epsilon more than in a fixed list, and less than that near the end of
-a budget; pure charges, and the first one, cost nothing more.
+Gaussian noise within the budget costs up to a fifth more than in a fixed list; pure charges, and
+the first one, cost nothing more.
 """
 
 from __future__ import annotations
