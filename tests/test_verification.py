@@ -120,3 +120,18 @@ def test_a_row_that_paid_for_another_model_is_found_out(tmp_path, loans, loan_sc
     for name in ("paid", "other-rule"):
         *_, last = verify_model(tmp_path / name, tmp_path / "l")
         assert (last.passed, last.finding[-19:]) == (True, "paid for this model")
+
+
+def test_a_model_with_a_checked_rule_lends_its_payment_to_its_other_rules(
+    tmp_path, loans, loan_schema
+):
+    LedgerFile.create(tmp_path / "l", 5, 1e-5)
+    settings = {"schema": loan_schema, "mode": "reuse", "check_share": 0.3}
+    paid = PrivateFairClassifier(1, ledger=ChargeTo(tmp_path / "l", key="k"), **settings).fit(
+        *loans
+    )
+    save_model(paid, tmp_path / "paid")
+    LedgerFile(tmp_path / "l").keep("k", (tmp_path / "paid").read_bytes())
+    save_model(paid.with_rule(tolerance=0.1), tmp_path / "other-rule")
+    for name in ("paid", "other-rule"):
+        assert not failed(verify_model(tmp_path / name, tmp_path / "l"))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -17,6 +15,7 @@ from dpfair.fairness.bands import fixed_accuracy, fixed_bound
 from dpfair.fairness.metrics import accuracy, group_rates, parity_gap, sampling_floor
 from dpfair.fairness.notions import Notion, group_values, notion_of
 from dpfair.fairness.release import HALF, Release, release_table, table_events
+from dpfair.model_file import model_digest
 from dpfair.model_limits import round_up_digits
 from dpfair.privacy.accountants import MOST_EPSILON
 from dpfair.privacy.events import DpEvent
@@ -189,7 +188,7 @@ def _payment(
         [event] = table_events(own.row_budget[0], groups, own.relation, public_sizes=False)
         return [("", MEASURING, event)]
 
-    settings = {"epsilon": epsilon, "model": _digest(model)}
+    settings = {"epsilon": epsilon, "model": model_digest(model)}
     return Payment(ledger, own, plan, purpose="evaluate a model", settings=settings, unit=unit)
 
 
@@ -227,9 +226,3 @@ def _estimates(release: Release, notion: Notion) -> NDArray[np.float64]:
             for statistic in notion.statistics
         ]
     )
-
-
-def _digest(model: PrivateFairClassifier) -> str:
-    """The same for models that decide alike."""
-    said = [model.coin_key_.hex(), repr(model.certificate_)]
-    return hashlib.sha256(json.dumps(said).encode()).hexdigest()

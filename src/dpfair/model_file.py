@@ -50,7 +50,14 @@ from dpfair.private_fair import (
 from dpfair.schema import Schema
 from dpfair.writing import write_file
 
-__all__ = ["load_model", "model_bytes", "release_digest", "save_model", "write_model"]
+__all__ = [
+    "load_model",
+    "model_bytes",
+    "model_digest",
+    "same_release",
+    "save_model",
+    "write_model",
+]
 
 FORMAT = "dpfair-model"
 FORMAT_VERSION = 3
@@ -110,14 +117,29 @@ def model_bytes(model: PrivateFairClassifier) -> bytes:
     return content
 
 
-def release_digest(model: PrivateFairClassifier) -> str:
-    """The same for all models that ``with_rule`` makes of one: weights, counts and charges."""
-    header = _header(model)
-    paid = {name: header[name] for name in ("schema", "release", "check", "ledger", "coin_key")}
-    digest = hashlib.sha256(json.dumps(paid, sort_keys=True, default=_plain_number).encode())
-    for tensor in _scorer_tensors(model.scorer_).values():
-        digest.update(tensor.tobytes())
-    return digest.hexdigest()
+def model_digest(model: PrivateFairClassifier) -> str:
+    """The same for models whose files say the same."""
+    return _digest(_header(model), model.scorer_)
+
+
+def same_release(model: PrivateFairClassifier, other: PrivateFairClassifier) -> bool:
+    """Whether ``with_rule`` can make the first model of the other one."""
+    names = ["schema", "classes", "features", "solver", "release", "ledger", "coin_key"]
+    if model.check_release_ is not None:
+        names.append("check")
+    one, two = (
+        _digest({name: _header(m)[name] for name in names}, m.scorer_) for m in (model, other)
+    )
+    return one == two
+
+
+def _digest(header: dict[str, Any], scorer: LinearScorer | BoostedScorer) -> str:
+    tensors = {
+        name: [tensor.dtype.str, tensor.shape, hashlib.sha256(tensor.tobytes()).hexdigest()]
+        for name, tensor in _scorer_tensors(scorer).items()
+    }
+    text = json.dumps([header, tensors], sort_keys=True, default=_plain_number)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _header(model: PrivateFairClassifier) -> dict[str, Any]:

@@ -229,7 +229,7 @@ class FairPostProcessor(TabularInput, ClassifierMixin, BaseEstimator):  # type: 
             own,
             self.planned_events,
             purpose="fit FairPostProcessor",
-            settings=self.get_params(),
+            settings=self.get_params(deep=False),
             leak=leak,
         )
 

@@ -431,7 +431,7 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
             self._open_ledger(),
             lambda: self.planned_events(schema),
             purpose=f"fit {type(self).__name__}",
-            settings=self.get_params(),
+            settings=self.get_params(deep=False),
             unit=unit,
             leak="a schema that was read off the data is not" if schema.inferred else "",
         )

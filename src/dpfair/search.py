@@ -196,7 +196,7 @@ class PrivateSearchCV(TabularInput, MetaEstimatorMixin, ClassifierMixin, BaseEst
             ledger,
             lambda: [("", SEARCHING, runs.event)],
             purpose="search for a model",
-            settings=self.get_params(),
+            settings=self.get_params(deep=False),
             unit=None if unit is None else column_name(X, unit),
             leak="a schema that was read off the data is not" if schema.inferred else "",
         )

@@ -86,7 +86,7 @@ class TabularInput:
             own,
             plan,
             purpose=f"fit {type(self).__name__}",
-            settings=self.get_params(),  # type: ignore[attr-defined]
+            settings=self.get_params(deep=False),  # type: ignore[attr-defined]
             unit=None if unit is None else column_name(X, unit),
             leak=leak,
         )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dpfair.errors import InputError, LedgerFileError, ModelFileError
-from dpfair.model_file import load_model, release_digest, write_model
+from dpfair.model_file import load_model, same_release, write_model
 from dpfair.privacy.events import parts
 from dpfair.privacy.ledger_file import LedgerFile
 from dpfair.privacy.payment import whole_event
@@ -104,4 +104,4 @@ def _same_release(model: PrivateFairClassifier, kept: bytes) -> bool:
             other = load_model(write_model(kept, Path(folder) / "kept.dpfair"))
         except ModelFileError:
             return False  # the result of another kind of job
-    return release_digest(model) == release_digest(other)
+    return same_release(model, other)

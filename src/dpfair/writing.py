@@ -8,12 +8,15 @@ from pathlib import Path
 
 from dpfair.errors import InputError
 
-__all__ = ["check_place", "write_file"]
+__all__ = ["OPEN", "check_place", "write_file"]
 
 # How a ledger file begins: it is an SQLite file with an application number of its own.
 _SQLITE = b"SQLite format 3\0"
 _LEDGER = (0x64706C67).to_bytes(4, "big")
 _NUMBER = slice(68, 72)
+# Ledgers that this process has open, by device and number: to open such a file once more, and close
+# it, would drop its locks.
+OPEN: set[tuple[int, int]] = set()
 # SQLite keeps the newest rows and the locks beside the file.
 _BESIDE = ("-wal", "-shm", "-journal")
 
@@ -40,7 +43,10 @@ def write_file(path: str | Path, content: bytes) -> Path:
         try:
             if place.exists():
                 draft.chmod(place.stat().st_mode & 0o7777)
-            draft.write_bytes(content)
+            with draft.open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
             os.replace(draft, place)
         finally:
             draft.unlink(missing_ok=True)
@@ -73,6 +79,9 @@ def _without(place: Path, suffix: str) -> Path:
 
 
 def _is_ledger(place: Path) -> bool:
+    status = place.stat()
+    if (status.st_dev, status.st_ino) in OPEN:
+        return True
     with place.open("rb") as file:
         start = file.read(_NUMBER.stop)
     return start.startswith(_SQLITE) and start[_NUMBER] == _LEDGER

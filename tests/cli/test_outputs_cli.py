@@ -131,10 +131,10 @@ def failing(monkeypatch, names):
     monkeypatch.setattr(os, "replace", fail)
 
 
-@pytest.mark.parametrize("option", ["--out", "--report"])
-def test_a_paid_model_is_rescued_when_its_place_fails(option, folder, capsys, monkeypatch):
+@pytest.mark.parametrize("options", [["--out"], ["--key", "monday", "--report"]])
+def test_a_paid_model_is_rescued_when_its_place_fails(options, folder, capsys, monkeypatch):
     failing(monkeypatch, ["new"])
-    said = refused(capsys, *PAID, option, "new")
+    said = refused(capsys, *PAID, *options, "new")
     assert "No space left on device. The model was written to " in said
     [rescued] = {name for name in contents(folder) if name.startswith("rescued-")}
     assert not list(folder.glob(".dpfair-*"))

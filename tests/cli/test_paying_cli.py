@@ -9,7 +9,7 @@ from sample_tables import LOANS, make_loans
 
 from dpfair import LedgerFile
 from dpfair.cli import _run
-from dpfair.errors import BudgetError
+from dpfair.errors import BudgetError, LedgerFileError
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def test_a_job_that_crashed_after_paying_is_not_drawn_again(folder, capsys, monk
 
 def test_parts_of_the_data_set_are_charged_apart(folder, capsys):
     for part in ("north", "south"):
-        assert fit(capsys, "--scope", part, epsilon=1.5)[0] == 0
+        assert fit(capsys, "--scope", part, "--out", part, epsilon=1.5)[0] == 0
     assert fit(capsys, epsilon=1.5)[0] == 3
 
 
@@ -195,3 +195,24 @@ def test_an_evaluation_over_the_budget_ends_with_3_before_the_table_is_read(fold
     code, _, err = run(capsys, "evaluate", "m.dpfair", "no such file.csv", *asked)
     assert code == 3
     assert "nothing was charged" in err
+
+
+def test_what_is_paid_for_is_not_thrown_away(folder, capsys):
+    code, _, err = fit(capsys)
+    assert code == 2
+    assert "give --out or --key" in err
+    assert not LedgerFile("loans.ledger").entries
+
+
+def test_paid_numbers_are_shown_though_they_cannot_be_kept(folder, capsys, monkeypatch):
+    fit(capsys, "--out", "m.dpfair")
+
+    def full(*_):
+        raise LedgerFileError("There is no space left.")
+
+    monkeypatch.setattr(LedgerFile, "keep", full)
+    paid = ("--private-epsilon", "0.5", "--ledger", "loans.ledger", "--key", "numbers")
+    code, out, err = run(capsys, "evaluate", "m.dpfair", "loans.csv", *paid)
+    assert code != 0
+    assert "no space left" in err
+    assert "Accuracy" in out

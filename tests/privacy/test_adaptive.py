@@ -122,3 +122,11 @@ def test_what_has_no_renyi_divergence_is_said():
     ledger.charge(gaussian_steps(4.0, 0.1, 5), scope="", purpose="fit")
     with pytest.raises(InputError, match="not planned"):
         ledger.charge(gaussian_steps(4.0, 0.1, 5), scope="", purpose="fit")
+
+
+def test_orders_without_an_answer_are_left_out():
+    """Sampled noise has no divergence at low orders."""
+    ledger = Ledger(100, DELTA, composition="adaptive")
+    for _ in range(2):
+        ledger.charge(gaussian_steps(1.0, 0.3, 5), scope="", purpose="fit")
+    assert 5 < ledger.spent < 30

@@ -438,12 +438,50 @@ def test_the_script_notices_an_overspent_chain(tmp_path):
 # The file and its log
 
 
+def somebody_else(path):
+    """Another process would keep the log there as long as it has the file open."""
+    reader = sqlite3.connect(path)
+    reader.execute("SELECT count(*) FROM entry").fetchall()
+    return reader
+
+
 def test_a_charge_is_in_the_file_itself_when_its_receipt_is_given(ledger, tmp_path):
+    reader = somebody_else(ledger.path)
     pay(ledger, table("1/2"))
     copy = tmp_path / "copy.ledger"  # as somebody would who does not know about logs
     copy.write_bytes(ledger.path.read_bytes())
     copy.chmod(0o600)
     assert LedgerFile(copy).spent == 0.5
+    reader.close()
+
+
+def test_locks_that_were_dropped_cost_no_row(ledger):
+    """To open and close the file elsewhere in the process, as in copying, drops its locks."""
+    other = (
+        "import sys; from dpfair.privacy.ledger_file import LedgerFile; "
+        "from dpfair.privacy.events import noisy_table; "
+        "table = noisy_table('1/8', 'add_remove'); "
+        "LedgerFile(sys.argv[1]).charge(table, scope='', purpose='other')"
+    )
+    for n in range(4):
+        ledger.path.read_bytes()
+        subprocess.run([sys.executable, "-c", other, ledger.path], check=True)
+        pay(ledger, table("1/8"))
+        assert len(LedgerFile(ledger.path).entries) == 2 * (n + 1)
+    with pytest.raises(BudgetError):
+        pay(ledger, table("1/8"))
+
+
+def test_a_log_that_was_taken_away_gives_no_receipt(ledger, monkeypatch):
+    real = ledger_store.settle
+
+    def taken(connection, path):
+        real(connection, path)
+        Path(f"{path}-wal").unlink()
+
+    monkeypatch.setattr(ledger_store, "settle", taken)
+    with pytest.raises(LedgerFileError, match="taken away"):
+        pay(ledger, table("1/8"))
 
 
 def test_without_room_in_the_file_there_is_no_receipt(ledger, monkeypatch):
@@ -459,10 +497,12 @@ def test_without_room_in_the_file_there_is_no_receipt(ledger, monkeypatch):
 
 
 def test_the_log_of_an_earlier_ledger_is_not_taken_for_the_new_ones(ledger):
+    reader = somebody_else(ledger.path)
     pay(ledger, table("1/2"))
     ledger.path.rename(ledger.path.with_name("archived.ledger"))  # while its log is there
     with pytest.raises(LedgerFileError, match="left from another ledger of this name"):
         LedgerFile.create(ledger.path, "1", DELTA)
+    reader.close()
 
 
 def test_a_budget_that_could_not_be_read_is_not_written(tmp_path):

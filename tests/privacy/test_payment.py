@@ -23,7 +23,7 @@ from dpfair.evaluation import evaluate_privately
 from dpfair.methods.dp_fermi import DPFermi
 from dpfair.privacy.draw import Draw
 from dpfair.privacy.events import OneOfDpEvent, gaussian_steps, noisy_table, parts
-from dpfair.privacy.payment import whole_event
+from dpfair.privacy.payment import job_digest, whole_event
 
 
 @pytest.fixture
@@ -246,3 +246,49 @@ def test_a_model_that_could_not_be_saved_is_not_paid_for(path, loans, loan_schem
     with pytest.raises(InputError, match="smallest epsilon"):
         model.fit(*loans)
     assert not LedgerFile(path).entries
+
+
+THREE, FOUR = (PrivateLogisticRegression(steps=n) for n in (3, 4))
+SAME = [
+    ({"clip": 1}, {"clip": np.float64(1.0)}),
+    ({"grid": {"a": [1], "b": [2]}}, {"grid": {"b": (2,), "a": (1.0,)}}),
+    ({"names": {"x", "y", "z"}}, {"names": frozenset("zyx")}),
+    (
+        {"learner": PrivateLogisticRegression(steps=3)},
+        {"learner": PrivateLogisticRegression(steps=3)},
+    ),
+    ({"clip": 1.0}, {"clip": 1.0, "verbose": True, "ledger": "elsewhere"}),
+]
+OTHER = [
+    ({"clip": 1.0}, {"clip": 1.0 + 2**-52}),
+    ({"x": np.arange(5000)}, {"x": np.where(np.arange(5000) == 2500, 0, np.arange(5000))}),
+    (
+        {"learner": PrivateLogisticRegression(steps=3)},
+        {"learner": PrivateLogisticRegression(steps=4)},
+    ),
+    ({"learner": PrivateLogisticRegression()}, {"learner": DPFermi()}),
+    ({"names": ["x", "y"]}, {"names": ["y", "x"]}),
+    ({"target": None}, {"target": "None"}),
+    ({"function": np.sort}, {"function": np.argsort}),
+]
+
+
+@pytest.mark.parametrize(("one", "two"), SAME)
+def test_equal_settings_are_one_job(one, two):
+    assert job_digest("fit", one) == job_digest("fit", two)
+
+
+@pytest.mark.parametrize(("one", "two"), OTHER)
+def test_other_settings_are_another_job(one, two):
+    assert job_digest("fit", one) != job_digest("fit", two)
+
+
+def test_noise_that_was_calibrated_elsewhere_is_the_same_job(path, monkeypatch):
+    """The last digits of a noise multiplier differ from machine to machine."""
+    file = LedgerFile(path)
+    file.charge(gaussian_steps(44.0032405, 1.0, 2), scope="", purpose="fit", key="k", job="j")
+    for multiplier in (44.0032405, 44.0032406):
+        with pytest.raises(PaidBeforeError):
+            file.check(
+                gaussian_steps(multiplier, 1.0, 2), scope="", purpose="fit", key="k", job="j"
+            )

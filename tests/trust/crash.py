@@ -12,6 +12,7 @@ import random
 import resource
 import shutil
 import signal
+import sqlite3
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -141,6 +142,8 @@ def torn_logs(folder: Path, charges: int = 50, step: int = 1) -> tuple[int, int]
     LedgerFile.create(path, BUDGET, 1e-5).close()
     pid = os.fork()
     if pid == 0:
+        reader = sqlite3.connect(path)  # the log is there as long as somebody has the file open
+        reader.execute("SELECT count(*) FROM entry").fetchall()
         ledger = LedgerFile(path)
         for n in range(charges):
             ledger.charge(EVENT, scope="", purpose="torn", key=str(n))

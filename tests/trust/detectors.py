@@ -7,6 +7,7 @@ The seed changes its samples, tables and coins, never what it looks at.
 from __future__ import annotations
 
 import math
+import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
@@ -295,11 +296,13 @@ def _keys(seed: int) -> Iterator[str]:
 def _copies(seed: int) -> Iterator[str]:
     """What a receipt was given for is in the one file that people copy."""
     with _ledger() as path:
-        ledger = LedgerFile(path)
-        ledger.charge(noisy_table(1, "add_remove"), scope="", purpose="count")
+        reader = sqlite3.connect(path)  # the log is there as long as somebody has the file open
+        reader.execute("SELECT count(*) FROM entry").fetchall()
+        LedgerFile(path).charge(noisy_table(1, "add_remove"), scope="", purpose="count")
         copy = path.with_name("copy.ledger")
         copy.write_bytes(path.read_bytes())
         copy.chmod(0o600)
+        reader.close()
         if not LedgerFile(copy).entries:
             yield "A copy of the file has the whole budget again."
 

@@ -27,7 +27,8 @@ def test_a_race_is_lost_without_the_decision_inside_the_transaction(tmp_path, mo
     decide = LedgerFile._affordable
 
     def looked_before(self, amount, scope, purpose):
-        if self._file._connection.in_transaction:
+        connection = self._file._connection
+        if connection is not None and connection.in_transaction:
             return self._tally.spent + amount.pure
         return decide(self, amount, scope, purpose)
 

@@ -54,8 +54,10 @@ def evaluate(
     table = needed_columns(frame, fitted.schema_, unit)
     if private_epsilon is not None:
         paid = evaluate_privately(fitted, table, frame[name], epsilon=private_epsilon, ledger=to)
-        keep_numbers(to, paid.to_json())
-        _show_private(paid.to_json(), as_json=as_json)
+        try:
+            keep_numbers(to, paid.to_json())
+        finally:  # they are paid for, also if the ledger has no room for them
+            _show_private(paid.to_json(), as_json=as_json)
         return
     result = measure(fitted, table, frame[name])
     if as_json:

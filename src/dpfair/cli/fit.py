@@ -144,6 +144,8 @@ def fit(
     earlier = _earlier(payer, model, declared)
     if earlier is not None:
         model = earlier
+    elif payer is not None and out is None and key is None:
+        raise InputError("With --ledger, give --out or --key, or what is paid for would be lost.")
     else:
         _fit(model, declared, data, frame, payer)
     _write(model, out, report)

@@ -36,6 +36,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from dpfair.errors import InputError
 from dpfair.privacy.accountants import ORDERS, renyi_curve
 from dpfair.privacy.alternatives import choices
 from dpfair.privacy.events import DpEvent, from_parts, parts, pure_epsilon
@@ -46,8 +47,9 @@ __all__ = ["filter_cost"]
 # to Gaussian noise, for which higher orders are better.
 _SHARES = {1: 1 / 2, 2: 1 / 4, 4: 1 / 8, 8: 1 / 8}
 
-# Sums of divergences are rounded by less than this part of them.
-_ROUNDING = 1 + 1e-12
+# Divergences are rounded by less than this part of them, and those of sampled noise by less than
+# 1e-15 for every step; two million steps are the most that a model may have.
+_ROUNDING, _SAMPLED = 1 + 1e-12, 1e-8
 
 
 def filter_cost(event: DpEvent, epsilon: Fraction, delta: float, relation: str) -> Fraction:
@@ -72,7 +74,11 @@ def _dearest(event: DpEvent, rules: tuple[tuple[int, float], ...], relation: str
     if pure is not None:
         return pure
     curve = renyi_curve(event, relation)
-    return min(Fraction(float(curve[order]) * _ROUNDING + overhead) for order, overhead in rules)
+    found = [max(float(curve[order]), 0.0) * _ROUNDING + overhead for order, overhead in rules]
+    finite = [value for value in found if math.isfinite(value)]  # sampled noise lacks low orders
+    if not finite:
+        raise InputError("The noise is too small for so many steps: it protects nobody.")
+    return Fraction(min(finite))
 
 
 @lru_cache(maxsize=64)
@@ -82,7 +88,7 @@ def _rules(epsilon: float, delta: float) -> tuple[tuple[int, float], ...]:
     main = float(ORDERS[int(np.argmax(left))])
     places = [int(np.argmin(np.abs(ORDERS - factor * main))) for factor in _SHARES]
     return tuple(
-        (place, _overhead(float(ORDERS[place]), share * delta))
+        (place, _overhead(float(ORDERS[place]), share * delta) + _SAMPLED)
         for place, share in zip(places, _SHARES.values(), strict=True)
     )
 

@@ -148,7 +148,7 @@ class Ledger:
         k = self.rows_per_unit
         row_epsilon = self.budget_epsilon / k
         row_delta = self.delta / k * math.exp(-(k - 1) * float(row_epsilon))
-        validate.in_open_interval(0, 1, delta_per_record=row_delta)
+        validate.in_open_interval(1e-300, 1, delta_per_record=row_delta)
         self._row_budget = row_epsilon, row_delta
         self._tally = Tally(row_epsilon, row_delta, relation, composition)
 

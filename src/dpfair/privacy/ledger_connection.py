@@ -1,8 +1,10 @@
 """A process's connection to a ledger file, safe for threads and forks.
 
-SQLite notes in the memory of a process which locks it holds, while the system forgets them in a
-forked child. A child that opened the file again would therefore believe to hold locks that it
-does not have. So every connection is closed before a fork, and parent and child open their own.
+SQLite notes in the memory of a process which locks it holds. The system forgets them in a forked
+child, and whenever the process closes the file that it had opened elsewhere, to copy it, say.
+Who then believes to hold locks that it does not have may lose the rows of others. So a connection
+lives for one transaction only, none is open at a fork, and a receipt is given only if the log is
+still the one that was written to.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from dpfair import writing
 from dpfair.errors import LedgerFileError
 from dpfair.privacy import filesystem, ledger_store
 
@@ -22,7 +25,7 @@ __all__ = ["LedgerConnection"]
 
 
 class LedgerConnection:
-    """The file at a path, opened when it is needed.
+    """The file at a path, opened for every transaction.
 
     Parameters
     ----------
@@ -55,6 +58,7 @@ class LedgerConnection:
             try:
                 connection = self._connected()
                 connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+                log = self._log() if write else None
                 try:
                     yield connection
                     connection.execute("COMMIT")
@@ -63,9 +67,11 @@ class LedgerConnection:
                         connection.execute("ROLLBACK")
                 if write:
                     ledger_store.settle(connection, self.path)
+                    self._refuse_another_log(log)
             except (sqlite3.Error, UnicodeDecodeError) as error:
-                self.close()
                 raise ledger_store.explain(error, self.path) from error
+            finally:
+                self.close()
 
     def close(self) -> None:
         """Close the connection, if there is one; the next transaction opens another."""
@@ -73,6 +79,21 @@ class LedgerConnection:
             if self._connection is not None and self._process == os.getpid():
                 self._connection.close()
                 self._connection = None
+                writing.OPEN.discard(self._file)
+
+    def _log(self) -> int | None:
+        """Which file the log is now."""
+        try:
+            return Path(f"{self.path}-wal").stat().st_ino
+        except OSError:
+            return None
+
+    def _refuse_another_log(self, before: int | None) -> None:
+        if before is None or self._log() != before:
+            raise LedgerFileError(
+                f"The log of {self.path} was taken away while it was in use; something may have "
+                "been charged, but no receipt was given. Copy a ledger from another process only."
+            )
 
     def _connected(self) -> sqlite3.Connection:
         if filesystem.identity(self.path) != self._file:
@@ -83,6 +104,7 @@ class LedgerConnection:
                 "start a new process."
             )
         if self._connection is None:
+            writing.OPEN.add(self._file)
             self._connection = ledger_store.connect(self.path)
             self._process = os.getpid()
         return self._connection

@@ -52,12 +52,15 @@ def verify(path: Path, head: str | None = None) -> Verified:
                 raise LedgerTamperedError(f"{path} is damaged.")
             rows = list(ledger_store.rows_from(connection, 0))
             contents = ledger_store.all_contents(connection)
-            said = _chained(rows)
-            found = _replay(said, contents)
-            versions = {content.sqlite for content in said}
-            image = _same_image(connection, path, rows, contents, versions)
+            seen = ledger_store.seen_image(connection)
+            size = path.stat().st_size
     finally:
         file.close()
+    # Nobody can charge while somebody reads, so accounts are made up afterwards.
+    said = _chained(rows)
+    found = _replay(said, contents)
+    versions = {content.sqlite for content in said}
+    image = _same_image(bytearray(seen), size, path, rows, contents, versions)
     if head is not None and head not in {row.hash for row in rows}:
         raise LedgerTamperedError(
             f"{path} has no row with this hash: rows are missing, or it is another ledger."
@@ -151,7 +154,8 @@ def _same(stated: Fraction, found: Fraction, *, exact: bool) -> bool:
 
 
 def _same_image(
-    connection: sqlite3.Connection,
+    seen: bytearray,
+    size: int,
     path: Path,
     rows: list[Row],
     contents: dict[int, bytes],
@@ -163,7 +167,6 @@ def _same_image(
     by somebody else. False if another version of SQLite may be the reason: one of those that the
     rows name, so that nobody can claim it afterwards.
     """
-    seen = bytearray(ledger_store.seen_image(connection))
     expected = bytearray(ledger_store.expected_image(rows, contents))
     major_minor, patch = divmod(int.from_bytes(seen[_VERSION], "big"), 1000)
     version = ".".join(map(str, (*divmod(major_minor, 1000), patch)))
@@ -172,7 +175,7 @@ def _same_image(
     expected[_LOG_MODE] = b"\x02\x02"  # in memory there is no log
     for ignored in (_COUNTER, _COPY, _VERSION):
         seen[ignored] = expected[ignored] = bytes(4)
-    if seen == expected and path.stat().st_size <= len(seen):
+    if seen == expected and size <= len(seen):
         return True
     if versions != {sqlite3.sqlite_version}:
         return False

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
+from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from dpfair.errors import InputError
 from dpfair.privacy.events import DpEvent, OneOfDpEvent, path_events
@@ -110,28 +115,40 @@ class Payment:
 def job_digest(purpose: str, settings: Mapping[str, object]) -> str:
     """The same for jobs that are asked to do the same.
 
-    ``settings`` are parameters as ``get_params()`` gives them: an estimator stands for its class,
-    since its own parameters are in the list, too. Who pays and what is printed are left out.
+    ``settings`` are parameters as ``get_params(deep=False)`` gives them. Who pays, seeds and what
+    is printed are left out.
 
-    >>> job_digest("fit", {"clip": 1.0}) == job_digest("fit", {"clip": 1.0, "verbose": True})
+    >>> job_digest("fit", {"clip": 1}) == job_digest("fit", {"clip": 1.0, "verbose": True})
     True
     """
-    said = {
-        name: _words(value)
-        for name, value in settings.items()
-        if name.rpartition("__")[2] not in ("ledger", "verbose", "random_state")
-    }
-    text = json.dumps([purpose, said], sort_keys=True)
+    text = json.dumps([purpose, _said(settings)])
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _words(value: object) -> str:
+def _said(value: Any) -> Any:
+    """A value in the one form that equal values share, in every process and on every machine."""
+    if isinstance(value, Mapping):
+        left = {k: v for k, v in value.items() if k not in ("ledger", "verbose", "random_state")}
+        return sorted(([_said(k), _said(v)] for k, v in left.items()), key=json.dumps)
+    if isinstance(value, (list, tuple)):
+        return [_said(item) for item in value]
+    if isinstance(value, (set, frozenset)):
+        return sorted((_said(item) for item in value), key=json.dumps)
+    if isinstance(value, np.ndarray):
+        return _said(value.tolist())
+    if isinstance(value, np.generic):
+        return _said(value.item())
+    if isinstance(value, (int, float, Fraction)):
+        return str(Fraction(value)) if math.isfinite(value) else str(value)
+    kind = f"{type(value).__module__}.{type(value).__qualname__}"
+    if hasattr(value, "get_params") and not isinstance(value, type):
+        return [kind, _said(value.get_params(deep=False))]
+    if is_dataclass(value) and not isinstance(value, type):
+        return [kind, _said({part.name: getattr(value, part.name) for part in fields(value)})]
+    if isinstance(value, (FunctionType, type)):
+        return f"{value.__module__}.{value.__qualname__}"
     # Where an object lies in the memory is another place in every process.
-    return (
-        type(value).__name__
-        if hasattr(value, "get_params")
-        else re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))
-    )
+    return [kind, re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))]
 
 
 def whole_event(charges: list[tuple[str, DpEvent]]) -> DpEvent:
