@@ -1,6 +1,6 @@
 """Everything that would catch us cheating, at full size; exit 1 if a section fails.
 
-    python scripts/audit.py                 # all sections, about half an hour on two cores
+    python scripts/audit.py                 # all sections, about forty minutes
     python scripts/audit.py replay mutants  # some of them
 
 The fast part of each section runs with the tests.
