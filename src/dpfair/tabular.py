@@ -207,7 +207,12 @@ def label_array(y: Any, n: int) -> NDArray[Any]:
     if hasattr(y, "to_pylist"):
         y = y.to_pylist()  # pyarrow refuses to make an array with gaps
     elif hasattr(y, "to_numpy"):
+        one_column = len(getattr(y, "shape", ())) == 1
         y = y.to_numpy()
+        if one_column and y.ndim > 1:  # of lists of one length: each of them is a value
+            cells, y = y, np.empty(len(y), dtype=object)
+            for i, cell in enumerate(cells):
+                y[i] = cell
     labels = plain_array(y)
     if labels.ndim == 2 and labels.shape[1] == 1:
         from sklearn.utils.validation import column_or_1d

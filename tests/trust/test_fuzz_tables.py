@@ -276,6 +276,15 @@ def test_an_odd_item_of_a_list_is_a_value_like_any_other(odd):
     assert len(numbers([1.0, odd])) == 2
 
 
+@pytest.mark.parametrize("width", [1, 2])
+def test_labels_that_are_lists_of_one_length_are_values_like_any_other(width):
+    X, y = make_loans(6)
+    labels = pl.Series("y", [[0] * width] * 6, dtype=pl.Array(pl.Int64, width))
+    seen, model = fit(X, labels, schema=SCHEMA)
+    assert seen.error is None
+    assert model.classes_.tolist() == ["no", "yes"]
+
+
 def test_items_of_a_list_keep_their_types():
     assert plain_array([1, 2.5]).dtype == np.float64
     assert plain_array([1, "a"]).tolist() == [1, "a"]
