@@ -278,7 +278,7 @@ def test_an_odd_item_of_a_list_is_a_value_like_any_other(odd):
 
 @pytest.mark.parametrize("width", [1, 2])
 def test_labels_that_are_lists_of_one_length_are_values_like_any_other(width):
-    X, y = make_loans(6)
+    X, _ = make_loans(6)
     labels = pl.Series("y", [[0] * width] * 6, dtype=pl.Array(pl.Int64, width))
     seen, model = fit(X, labels, schema=SCHEMA)
     assert seen.error is None
