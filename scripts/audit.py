@@ -60,7 +60,7 @@ def replay() -> bool:
             pairs += report.pairs
             passed &= report.passed
             print(
-                f"{method.name:24} {relation:12} {report.pairs:4} pairs "
+                f"{method.name:26} {relation:12} {report.pairs:4} pairs "
                 f"{len(report.violations):3} violations {report.seconds:6.1f} s"
             )
             for sentence in report.blind_spots:
@@ -95,7 +95,7 @@ def alarms() -> bool:
         found = {seed: detect(name, seed) for seed in range(1, ALARM_SEEDS + 1)}
         alarmed = {seed: sentences for seed, sentences in found.items() if sentences}
         false += len(alarmed)
-        print(f"{name:44} {len(alarmed)} of {ALARM_SEEDS} {time.perf_counter() - began:7.1f} s")
+        print(f"{name:52} {len(alarmed)} of {ALARM_SEEDS} {time.perf_counter() - began:7.1f} s")
         for seed, sentences in alarmed.items():
             print(f"    seed {seed}: {sentences[0]}")
     print(f"{false} false alarms of {len(names)} detectors on {ALARM_SEEDS} seeds each")

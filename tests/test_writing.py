@@ -7,6 +7,7 @@ import os
 import pytest
 
 from dpfair import InputError, LedgerFile
+from dpfair.errors import LedgerFileError
 from dpfair.writing import check_place, write_file
 
 
@@ -67,3 +68,13 @@ def test_other_databases_and_short_files_may_be_replaced(tmp_path):
         (tmp_path / "file").write_bytes(content)
         write_file(tmp_path / "file", b"one")
         assert (tmp_path / "file").read_bytes() == b"one"
+
+
+def test_a_file_that_was_no_ledger_can_be_written_afterwards(tmp_path):
+    path = tmp_path / "page.html"
+    path.write_bytes(b"no ledger")
+    path.chmod(0o600)
+    with pytest.raises(LedgerFileError):
+        LedgerFile(path)
+    write_file(path, b"page")
+    assert path.read_bytes() == b"page"

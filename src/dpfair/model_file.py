@@ -11,6 +11,7 @@ import copy
 import hashlib
 import json
 import math
+import tempfile
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -54,6 +55,7 @@ __all__ = [
     "load_model",
     "model_bytes",
     "model_digest",
+    "model_from_bytes",
     "same_release",
     "save_model",
     "write_model",
@@ -191,6 +193,12 @@ def load_model(path: str | Path) -> PrivateFairClassifier:
         raise ModelFileError(
             f"The file {name} is not a valid dpfair model. {_printable(detail)}"
         ) from error
+
+
+def model_from_bytes(content: bytes) -> PrivateFairClassifier:
+    """The model of a file's content; see :func:`load_model`."""
+    with tempfile.TemporaryDirectory() as folder:
+        return load_model(write_model(content, Path(folder) / "kept.dpfair"))
 
 
 def _printable(text: str) -> str:

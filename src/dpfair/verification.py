@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 from dpfair.errors import InputError, LedgerFileError, ModelFileError
-from dpfair.model_file import load_model, same_release, write_model
+from dpfair.model_file import load_model, model_from_bytes, same_release
 from dpfair.privacy.events import parts
 from dpfair.privacy.ledger_file import LedgerFile
 from dpfair.privacy.payment import whole_event
@@ -99,9 +98,7 @@ def _payment_check(model: PrivateFairClassifier, file: LedgerFile) -> Check:
 
 
 def _same_release(model: PrivateFairClassifier, kept: bytes) -> bool:
-    with tempfile.TemporaryDirectory() as folder:
-        try:
-            other = load_model(write_model(kept, Path(folder) / "kept.dpfair"))
-        except ModelFileError:
-            return False  # the result of another kind of job
-    return same_release(model, other)
+    try:
+        return same_release(model, model_from_bytes(kept))
+    except ModelFileError:
+        return False  # the result of another kind of job

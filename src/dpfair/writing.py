@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections import Counter
 from pathlib import Path
 
 from dpfair.errors import InputError
 
-__all__ = ["OPEN", "check_place", "write_file"]
+__all__ = ["LEDGER_LOGS", "LEDGER_NUMBER", "OPEN", "check_place", "write_file"]
 
-# How a ledger file begins: it is an SQLite file with an application number of its own.
-_SQLITE = b"SQLite format 3\0"
-_LEDGER = (0x64706C67).to_bytes(4, "big")
-_NUMBER = slice(68, 72)
-# Ledgers that this process has open, by device and number: to open such a file once more, and close
-# it, would drop its locks.
-OPEN: set[tuple[int, int]] = set()
+# How a ledger file begins: it is an SQLite file with an application number of its own, "dplg".
+LEDGER_NUMBER = 0x64706C67
+_SQLITE, _NUMBER = b"SQLite format 3\0", slice(68, 72)
 # SQLite keeps the newest rows and the locks beside the file.
-_BESIDE = ("-wal", "-shm", "-journal")
+LEDGER_LOGS = ("-wal", "-shm", "-journal")
+# How often this process has a ledger open, by device and number: to open such a file once more, and
+# close it, would drop its locks.
+OPEN: Counter[tuple[int, int]] = Counter()
 
 
 def check_place(path: str | Path) -> None:
@@ -68,7 +68,7 @@ def _place(path: Path) -> Path:
             raise InputError(f"{path} cannot be written: it is no ordinary file.")
         if not os.access(place, os.W_OK):  # replacing it would be possible, but is not wanted
             raise InputError(f"{path} cannot be written: it is protected.")
-    for name in {place, *(_without(place, suffix) for suffix in _BESIDE)}:
+    for name in {place, *(_without(place, suffix) for suffix in LEDGER_LOGS)}:
         if name.is_file() and _is_ledger(name):
             raise InputError(f"{path} cannot be written: a ledger file is never overwritten.")
     return place
@@ -80,11 +80,11 @@ def _without(place: Path, suffix: str) -> Path:
 
 def _is_ledger(place: Path) -> bool:
     status = place.stat()
-    if (status.st_dev, status.st_ino) in OPEN:
+    if OPEN[status.st_dev, status.st_ino]:
         return True
     with place.open("rb") as file:
         start = file.read(_NUMBER.stop)
-    return start.startswith(_SQLITE) and start[_NUMBER] == _LEDGER
+    return start.startswith(_SQLITE) and start[_NUMBER] == LEDGER_NUMBER.to_bytes(4, "big")
 
 
 def _draft(place: Path) -> Path:

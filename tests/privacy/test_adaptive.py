@@ -130,3 +130,12 @@ def test_orders_without_an_answer_are_left_out():
     for _ in range(2):
         ledger.charge(gaussian_steps(1.0, 0.3, 5), scope="", purpose="fit")
     assert 5 < ledger.spent < 30
+
+
+def test_the_counter_example_of_the_documentation():
+    prices = [
+        cost(compose([gaussian(FIRST), other]), DELTA, "add_remove")
+        for other in (laplaces(1), gaussian(0.836))
+    ]
+    assert [float(price) for price in prices] == pytest.approx([3.677, 3.677], abs=1e-3)
+    assert delta_of_choosing(3.677, 1.0, 0.836) == pytest.approx(1.99e-5, rel=0.01)

@@ -292,3 +292,13 @@ def test_noise_that_was_calibrated_elsewhere_is_the_same_job(path, monkeypatch):
             file.check(
                 gaussian_steps(multiplier, 1.0, 2), scope="", purpose="fit", key="k", job="j"
             )
+
+
+@pytest.mark.parametrize(("planned", "cost"), [(False, 6.1), (True, 5.1)])
+def test_five_fits_cost_what_the_readme_says(planned, cost, tmp_path, loan_schema):
+    file = LedgerFile.create(tmp_path / "ten", 10, 1e-5, planned=planned)
+    model = PrivateFairClassifier(2, schema=loan_schema, mode="reuse")
+    fit = whole_event([(scope, event) for scope, _, event in model.planned_events(loan_schema)])
+    for _ in range(5):
+        file.charge(fit, scope="", purpose="fit")
+    assert round(file.spent, 1) == cost

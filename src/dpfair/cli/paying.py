@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpfair.cli.output import say
 from dpfair.errors import PaidBeforeError
-from dpfair.model_file import load_model, model_bytes, write_model
+from dpfair.model_file import model_bytes, model_from_bytes
 from dpfair.privacy.ledger_file import LedgerFile
 
 if TYPE_CHECKING:
@@ -27,10 +25,7 @@ def kept_model(payer: ChargeTo | None, check: Callable[[], None]) -> PrivateFair
     ``check`` raises whatever speaks against the job, before any record is read.
     """
     content = _kept(payer, check)
-    if content is None:
-        return None
-    with tempfile.TemporaryDirectory() as folder:
-        return load_model(write_model(content, Path(folder) / "kept.dpfair"))
+    return None if content is None else model_from_bytes(content)
 
 
 def keep_model(payer: ChargeTo | None, model: PrivateFairClassifier) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from dpfair.errors import LedgerFileError
+from dpfair.writing import LEDGER_LOGS
 
 __all__ = ["create_once", "identity", "mounted_as", "refuse_network"]
 
@@ -22,9 +23,6 @@ NETWORK = {
 }
 # fmt: on
 MOUNTS = Path("/proc/self/mounts")
-
-# What SQLite keeps beside an open file.
-LOGS = ("-wal", "-shm", "-journal")
 
 
 def identity(path: Path) -> tuple[int, int]:
@@ -89,7 +87,7 @@ def create_once(path: Path, write: Callable[[Path], None]) -> None:
     log of one that was there before is never taken for its own.
     """
     refuse_network(path)
-    for suffix in () if path.exists() else LOGS:
+    for suffix in () if path.exists() else LEDGER_LOGS:
         if Path(f"{path}{suffix}").exists():
             raise LedgerFileError(
                 f"{path}{suffix} is left from another ledger of this name; bring that ledger back "
@@ -103,7 +101,7 @@ def create_once(path: Path, write: Callable[[Path], None]) -> None:
             _sync(draft, os.O_RDWR)
             os.link(draft, path)  # unlike a renaming, it fails if the name is taken
         finally:
-            for suffix in ("", *LOGS):
+            for suffix in ("", *LEDGER_LOGS):
                 Path(f"{draft}{suffix}").unlink(missing_ok=True)
         if os.name == "posix":  # elsewhere a directory cannot be opened
             _sync(path.parent, os.O_RDONLY)

@@ -79,7 +79,7 @@ class LedgerConnection:
             if self._connection is not None and self._process == os.getpid():
                 self._connection.close()
                 self._connection = None
-                writing.OPEN.discard(self._file)
+                writing.OPEN[self._file] -= 1
 
     def _log(self) -> int | None:
         """Which file the log is now."""
@@ -104,8 +104,12 @@ class LedgerConnection:
                 "start a new process."
             )
         if self._connection is None:
-            writing.OPEN.add(self._file)
-            self._connection = ledger_store.connect(self.path)
+            writing.OPEN[self._file] += 1
+            try:
+                self._connection = ledger_store.connect(self.path)
+            except BaseException:
+                writing.OPEN[self._file] -= 1
+                raise
             self._process = os.getpid()
         return self._connection
 

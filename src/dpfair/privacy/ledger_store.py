@@ -21,6 +21,7 @@ from urllib.parse import quote
 
 from dpfair.errors import LedgerFileError, LedgerTamperedError
 from dpfair.privacy.ledger_rows import Row
+from dpfair.writing import LEDGER_NUMBER
 
 __all__ = [
     "all_contents",
@@ -41,7 +42,6 @@ PATIENCE_SECONDS = 60.0
 OLDEST_SQLITE = (3, 37, 0)  # the first with STRICT tables
 
 _PAGE = 4096
-_APPLICATION = 0x64706C67  # "dplg", so that tools can tell what the file is
 
 _SCHEMA = {
     "entry": (
@@ -85,7 +85,7 @@ def connect(path: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA synchronous = FULL")
         [application] = connection.execute("PRAGMA application_id").fetchone()
         [mode] = connection.execute("PRAGMA journal_mode").fetchone()
-        if application != _APPLICATION or mode != "wal":
+        if application != LEDGER_NUMBER or mode != "wal":
             raise LedgerTamperedError(f"{path} is damaged, or no ledger file.")
         check_schema(connection)
     except BaseException:
@@ -202,7 +202,7 @@ def explain(error: sqlite3.Error | UnicodeDecodeError, path: Path) -> LedgerFile
 def _build(
     connection: sqlite3.Connection, rows: Iterable[Row], contents: Mapping[int, bytes]
 ) -> None:
-    connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+    connection.execute(f"PRAGMA application_id = {LEDGER_NUMBER}")
     connection.execute("BEGIN IMMEDIATE")
     for statement in _SCHEMA.values():
         connection.execute(statement)
