@@ -5,12 +5,20 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from dp_accounting.dp_event import RepeatAndSelectDpEvent
 
-from dpfair.fairness.bands import accuracy_bound, band_bound, fixed_accuracy, fixed_bound
+from dpfair.fairness.bands import (
+    Floats,
+    RuleBound,
+    accuracy_bound,
+    band_bound,
+    fixed_accuracy,
+    fixed_bound,
+)
 from dpfair.fairness.certificates import (
     chernoff_gap_bound,
     combined_gap_bound,
@@ -24,7 +32,7 @@ from dpfair.fairness.notions import NOTIONS
 from dpfair.fairness.optimal import Aim
 from dpfair.fairness.placement import placement_bound
 from dpfair.fairness.rates import Interval, NoisyRate
-from dpfair.fairness.release import HALF, Release
+from dpfair.fairness.release import HALF, REUSED, Release
 from dpfair.fairness.rules import Rule
 from dpfair.privacy.events import has_floating_noise
 from dpfair.privacy.ledger import Ledger
@@ -36,6 +44,7 @@ __all__ = [
     "FairnessClaim",
     "PrivacyClaim",
     "arithmetic_of",
+    "many_undeclared",
     "round_down",
     "round_up",
     "search_of",
@@ -118,7 +127,14 @@ class FairnessClaim:
     gap_estimate, accuracy_estimate
         What the released counts say about the rule, without a promise.
     accuracy_bound
-        A lower bound on the accuracy with the same confidence, if there is one.
+        A lower bound on the accuracy with the same confidence, if there is one. A record of an
+        undeclared group or label counts as decided wrong, here and in the estimate.
+    constant_accuracy, beats_constant
+        The estimated accuracy of the better constant rule (everybody is accepted, or nobody), and
+        whether the model is more accurate with the same confidence; None if nothing is certain.
+    undeclared
+        Of the records, the share whose ``"group"`` or ``"label"`` the schema does not declare: an
+        estimate, and the interval that holds it with the same confidence.
     values, intervals
         Per statistic of the notion, the estimate and the interval of each group.
     rates_before, rates_after, before, after
@@ -147,6 +163,9 @@ class FairnessClaim:
     after: tuple[Interval, ...]
     changes: Interval | None
     excess_changes: float | None
+    constant_accuracy: float | None = None
+    beats_constant: bool | None = None
+    undeclared: Mapping[str, tuple[float, Interval | None]] = field(default_factory=dict)
 
     @classmethod
     def nothing(
@@ -197,6 +216,7 @@ class FairnessClaim:
                 after=alone,
             )
         best = combined_gap_bound(release.rates, rule, confidence)
+        undeclared = _undeclared(release, confidence)
         certified = not release.dependence
         # All groups' intervals hold together, so the worst case over two of them is a bound, too.
         worst = {
@@ -227,6 +247,7 @@ class FairnessClaim:
             after=best.after,
             changes=best.changes,
             excess_changes=best.excess_changes,
+            undeclared=undeclared,
         )
 
     @classmethod
@@ -236,50 +257,50 @@ class FairnessClaim:
         decision: Decision,
         aim: Aim,
         confidence: float,
+        *,
+        decisions: Release | None = None,
         check: Release | None = None,
     ) -> FairnessClaim:
         """The claim of any other rule.
 
+        ``decisions`` counts what the planned rule decides, if the rule is a corrected one.
         ``check`` counts the rule's decisions on records that had no part in finding it. Without
-        it the release must do: by the placement of its thresholds, or by bands.
+        them the release must do: by the placement of its thresholds, or by bands.
         """
-        notion, k = aim.notion, len(release.groups)
-        bound, reason = None, release.dependence
-        if k < 2:
-            reason = NO_GROUPS
+        notion, k, lottery = aim.notion, len(release.groups), decision.lottery
+        counted = release if decision.planned is None or decisions is None else decisions
+        reason = NO_GROUPS if k < 2 else counted.dependence if check is None else check.dependence
+        bound: RuleBound | None = None
+        if reason:
+            pass
         elif check is not None:
-            reason = check.dependence
             bound = fixed_bound(check, notion, confidence)
-        elif not reason and decision.targets is not None:
+        elif counted is decisions:
+            bound = fixed_bound(counted, notion, confidence, lottery)
+        elif decision.targets is not None:
             bound = placement_bound(release, notion, decision.targets, confidence)
-        elif not reason and decision.lottery is not None:
-            bound = band_bound(release, decision.lottery, notion, confidence)
-        elif not reason:
-            reason = "the rule's cuts lie between the released counts"
-        certified = bound is not None and not reason
-        accuracy = None
-        if certified and check is not None:
-            accuracy = fixed_accuracy(check, confidence)
-        elif certified and decision.lottery is not None:
-            accuracy = accuracy_bound(release, decision.lottery, confidence)
+        else:
+            bound = band_bound(release, lottery, notion, confidence)
         names = [statistic.name for statistic in notion.statistics]
         values = {n: tuple(map(float, v)) for n, v in zip(names, decision.values, strict=True)}
-        intervals = dict(zip(names, bound.intervals, strict=True)) if certified and bound else {}
+        intervals = dict(zip(names, bound.intervals, strict=True)) if bound else {}
         parity = notion.statistics == PARITY.statistics
         before = _before(release)
+        accuracy = partial(_accuracy_bound, counted, lottery, check)
+        constant, certain = _constants(counted if check is None else check, (1 - confidence) / 2)
         return cls(
             notion=notion.name,
             tolerance=aim.tolerance,
             groups=release.groups,
-            gap_bound=bound.bound if certified and bound else None,
+            gap_bound=bound.bound if bound else None,
             confidence=confidence,
-            certified=certified,
-            reason="" if certified else reason,
-            bounds={bound.method: bound.bound} if certified and bound else {},
-            pairs=_named(release.groups, bound.pairs) if certified and bound else (),
+            certified=bound is not None,
+            reason=reason,
+            bounds={bound.method: bound.bound} if bound else {},
+            pairs=_named(release.groups, bound.pairs) if bound else (),
             gap_estimate=notion.gap(decision.values) if k > 1 else 0.0,
             accuracy_estimate=decision.accuracy,
-            accuracy_bound=accuracy,
+            accuracy_bound=accuracy(confidence) if bound else None,
             values=values,
             intervals=intervals,
             rates_before=tuple(rate.estimate for rate in before),
@@ -288,6 +309,9 @@ class FairnessClaim:
             after=intervals.get(names[0], ()) if parity else (),
             changes=None,
             excess_changes=None,
+            constant_accuracy=constant,
+            beats_constant=(accuracy((1 + confidence) / 2) or 0.0) > certain if bound else None,
+            undeclared=_undeclared(counted, confidence),
         )
 
 
@@ -330,6 +354,10 @@ class Certificate:
         fairness["pairs"] = tuple((str(a), str(b), float(v)) for a, b, v in fairness["pairs"])
         fairness["values"] = {k: tuple(v) for k, v in fairness["values"].items()}
         fairness["intervals"] = {k: _intervals(v) for k, v in fairness["intervals"].items()}
+        fairness["undeclared"] = {
+            kind: (float(share), None if ends is None else _intervals([ends])[0])
+            for kind, (share, ends) in fairness["undeclared"].items()
+        }
         return cls(
             method=str(data["method"]),
             privacy=PrivacyClaim(**privacy),
@@ -357,6 +385,7 @@ class Certificate:
                     f"Estimate: a gap of {fairness.gap_estimate:.4f} in "
                     f"{NOTIONS[fairness.notion].title}, without a promise."
                 )
+        said += self._undeclared_sentences()
         if fairness.accuracy_bound is not None:
             said.append(
                 f"Accuracy: at least {round_down(fairness.accuracy_bound)} on new records with "
@@ -365,6 +394,7 @@ class Certificate:
             )
         elif fairness.accuracy_estimate is not None:
             said.append(f"Accuracy: estimated {fairness.accuracy_estimate:.4f}, without a promise.")
+        said += self._constant_sentences()
         if fairness.excess_changes is not None and fairness.certified:
             low, high = fairness.changes or (0.0, 0.0)
             said.append(
@@ -373,6 +403,35 @@ class Certificate:
             )
         said.append(f"Assumed public: {'; '.join(privacy.assumed_public)}.")
         said.append(f"Arithmetic: {privacy.arithmetic}.")
+        return said
+
+    def _undeclared_sentences(self) -> list[str]:
+        said, few = [], []
+        for kind, (share, ends) in self.fairness.undeclared.items():
+            if many_undeclared(share, ends):
+                most = "" if ends is None else f" (at most {round_up(ends[1])})"
+                said.append(
+                    f"WARNING: an estimated {share:.4f} of the records{most} have a {kind} that "
+                    "the schema does not declare. They did not train the model, and no decision "
+                    "about them counts as right. Compare the schema with the table."
+                )
+            elif ends is not None:
+                few.append(f"a {kind}: at most {round_up(ends[1])}")
+        if few:
+            said.append(f"Share of records with an undeclared value, {'; '.join(few)}.")
+        return said
+
+    def _constant_sentences(self) -> list[str]:
+        claim = self.fairness
+        if claim.constant_accuracy is None:
+            return []
+        rates = set(claim.rates_after)
+        if rates in ({0.0}, {1.0}):
+            whom = "everybody" if rates == {1.0} else "nobody"
+            return [f"The model accepts {whom}: no fair rule was found to be more accurate."]
+        said = [f"A constant rule is right in an estimated {claim.constant_accuracy:.4f}."]
+        if claim.beats_constant is False:
+            said.append("It is NOT CERTAIN that the model is more accurate than that.")
         return said
 
     def _promise(self) -> str:
@@ -462,6 +521,15 @@ def search_of(ledger: Ledger) -> RepeatAndSelectDpEvent | None:
     return next((event for event in events if isinstance(event, RepeatAndSelectDpEvent)), None)
 
 
+def many_undeclared(share: float, ends: Interval | None) -> bool:
+    """Whether more than a few percent of the records are undeclared, beyond what noise explains.
+
+    >>> many_undeclared(0.05, (0.0, 0.1)), many_undeclared(0.05, (0.04, 0.06))
+    (False, True)
+    """
+    return (share if ends is None else ends[0]) > 0.02
+
+
 def round_up(bound: float, digits: int = 4) -> str:
     """An upper bound in print: never smaller than the bound itself.
 
@@ -478,6 +546,33 @@ def round_down(bound: float, digits: int = 4) -> str:
     '0.8415'
     """
     return f"{math.floor(bound * 10**digits) / 10**digits:.{digits}f}"
+
+
+def _accuracy_bound(
+    counted: Release, lottery: Floats, check: Release | None, confidence: float
+) -> float | None:
+    if check is not None:
+        return fixed_accuracy(check, confidence)
+    return accuracy_bound(counted, lottery, confidence)
+
+
+def _constants(counted: Release, eta: float) -> tuple[float, float]:
+    """The accuracy of the better constant rule: an estimate, and what it exceeds with P <= eta."""
+    k, last = len(counted.groups), counted.counts.shape[2]
+    rates = [counted.right_rate(range(k), [j] * k) for j in (0, last)]
+    # Each of two upper ends fails with half of eta.
+    return max(r.estimate for r in rates), max(r.interval(eta)[1] for r in rates)
+
+
+def _undeclared(release: Release, confidence: float) -> dict[str, tuple[float, Interval | None]]:
+    """The shares of undeclared values; that records also trained does not make them uncertain."""
+    certain = release.dependence in ("", REUSED)
+    found: dict[str, tuple[float, Interval | None]] = {}
+    for kind in release.undeclared:
+        rate = release.undeclared_rate(kind)
+        share = (1 - confidence) / len(release.undeclared)
+        found[kind] = rate.estimate, rate.interval(share) if certain else None
+    return found
 
 
 def _before(release: Release) -> tuple[NoisyRate, ...]:

@@ -3,9 +3,11 @@
 ================  ==========================  =================================================
 mode              scopes                      charges
 ================  ==========================  =================================================
-``certified``     train, release (disjoint)   train: training and, for thresholds to be placed,
-                                              a planning table; release: one table. Each scope
-                                              may use the whole epsilon (parallel composition).
+``certified``     train, release (disjoint)   train: training and a planning table; release: one
+                                              table to place thresholds in, or a table of the
+                                              planned rule's decisions to correct it by and a
+                                              table of scores for other rules. Each scope may
+                                              use the whole epsilon (parallel composition).
 ``reuse``         everybody                   training and one table, in one tight composition
 ``reuse`` with    fit, check (disjoint)       fit: as before; check: one small table with the
 a check                                       whole epsilon
@@ -25,12 +27,15 @@ from dpfair.errors import BudgetError, InputError
 from dpfair.fairness.release import table_events
 from dpfair.privacy.events import DpEvent
 
-__all__ = ["MODES", "Division", "certified_share", "divide", "divide_algorithm2"]
+__all__ = ["MODES", "Division", "certified_share", "corrects", "divide", "divide_algorithm2"]
 
 MODES = ("certified", "reuse")
 
 
 ALGORITHM2_RELEASE_SHARE = 1 / 3
+
+DECISIONS_PART = Fraction(3, 4)
+"""Of a release that corrects a rule: the part of its epsilon that counts the rule's decisions."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +50,7 @@ class Division:
     plan_epsilon: Fraction | None
     release_epsilon: Fraction
     training_epsilon: Fraction
+    decision_epsilon: Fraction | None = None
 
     def share(self, scope: str) -> float:
         """The share of the records in a scope."""
@@ -84,11 +90,25 @@ def counting_epsilon(epsilon: Fraction, *, by_label: bool = False) -> Fraction:
     return min(Fraction(7, 20) * epsilon, wanted)
 
 
+def corrects(epsilon: float, rows: int | None) -> bool:
+    """Whether flips that correct a planned rule have a smaller expected bound than placing.
+
+    With r(1 - r) n the variance of a count of n records, placed thresholds add the noise of some
+    150 cells, 300 / epsilon^2, and corrected ones that of two. The former pays only if it is the
+    smaller one by far; the sampling errors are the same. ``rows`` is the declared number of
+    records, of which a group's counted ones are a part; not knowing it, we assume 30,000.
+
+    >>> [corrects(epsilon, 45_000) for epsilon in (0.3, 1, 3)], corrects(3, 1000)
+    ([True, True, False], True)
+    """
+    return (30_000 if rows is None else rows) * epsilon**2 < 100_000
+
+
 def divide(
     epsilon: Fraction,
     *,
     mode: str,
-    placed: bool,
+    certifies: str,
     by_label: bool = False,
     release_epsilon: Fraction | None,
     release_share: float | None,
@@ -96,8 +116,9 @@ def divide(
 ) -> Division:
     """The division for a rule found by linear programming.
 
-    ``placed`` rules fix their targets by a planning table; ``by_label`` says that the notion
-    compares records of one label.
+    ``certifies`` says how a certified rule will be found: ``"placed"``, ``"corrected"`` or, for a
+    single group, ``"band"``, which needs no plan. ``by_label`` says that the notion compares
+    records of one label.
     """
     if release_epsilon is not None and release_epsilon > epsilon:
         raise BudgetError(
@@ -109,15 +130,18 @@ def divide(
             raise InputError("check_share belongs to mode='reuse'; certified needs no check.")
         share = certified_share(float(epsilon)) if release_share is None else release_share
         validate.in_open_interval(0, 1, release_share=share)
+        planned, release = certifies != "band", epsilon if release_epsilon is None else release_epsilon
+        decisions = DECISIONS_PART * release if certifies == "corrected" else None
         return Division(
             shares={"train": 1 - share, "release": share},
             train_scope="train",
             release_scope="release",
             check_scope=None,
             epsilon=epsilon,
-            plan_epsilon=counting_epsilon(epsilon, by_label=by_label) if placed else None,
-            release_epsilon=_usable(epsilon if release_epsilon is None else release_epsilon),
+            plan_epsilon=counting_epsilon(epsilon, by_label=by_label) if planned else None,
+            release_epsilon=_usable(release - (decisions or 0)),
             training_epsilon=epsilon,
+            decision_epsilon=decisions,
         )
     if release_share is not None:
         raise InputError("release_share belongs to mode='certified'; reuse counts all records.")

@@ -25,17 +25,19 @@ from dpfair.certificate import (
     FairnessClaim,
     PrivacyClaim,
     arithmetic_of,
+    many_undeclared,
     search_of,
     winners_certificate,
 )
 from dpfair.deciding import COINS, decide
-from dpfair.division import MODES, Division, divide, divide_algorithm2
+from dpfair.division import MODES, Division, corrects, divide, divide_algorithm2
 from dpfair.errors import FairnessWarning, InputError
 from dpfair.fairness.decide import (
     SMALL_GROUPS,
-    Target,
     best_rule,
+    corrected_rule,
     placed_rule,
+    planned_rule,
     planned_targets,
 )
 from dpfair.fairness.frontier import FRONTIER_TOLERANCES, FrontierPoint, frontier
@@ -45,13 +47,15 @@ from dpfair.fairness.placement import GRAIN, dithered, placement_grid
 from dpfair.fairness.release import (
     ACCEPTED,
     HALF,
+    REUSED,
     Release,
+    dependence_of,
     release_accepted,
     release_table,
     score_grid,
     table_events,
 )
-from dpfair.fairness.rules import parity_rule
+from dpfair.fairness.rules import Rule, parity_rule
 from dpfair.learners.logistic import TRAINING, PrivateLogisticRegression
 from dpfair.learners.scorer import LinearScorer
 from dpfair.learners.trees import BoostedScorer
@@ -71,12 +75,11 @@ RULES = ("optimal", "algorithm2")
 
 PLANNING = "plan the rates of the groups"
 COUNTING = "count scores by group and label"
+DECIDING = "count the decisions of the planned rule"
 CHECKING = "count the decisions of the rule"
 # Placing takes a third of a second per group, longer with more noise. Beyond this many groups, or
 # with less than epsilon = 0.1 for two of them, its bounds are too wide to be worth that.
 MOST_PLACED_GROUPS = 20
-
-REUSED = "the counted records also trained the scorer"
 
 
 class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -247,7 +250,7 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
         for name in ("certificate_", "rule_", "release_"):  # a failed fit is no fit
             self.__dict__.pop(name, None)
         records = self._training_records(X, y, sensitive_features)
-        division = self._division(ledger, len(self.schema_.groups))
+        division = self._division(ledger, self.schema_)
         if self._learner().noise_multiplier is not None:  # else it is calibrated to the budget
             self.rehearse(self.schema_)
         if self.ledger is not None:
@@ -269,15 +272,15 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
         self.ledger_ = ledger
         training = records.take(scopes[division.train_scope])
         self.scorer_: LinearScorer | BoostedScorer = self._train(
-            training.in_first_group(), ledger, division
+            training.declared(), ledger, division
         )
         counted = records.take(scopes[division.release_scope])
+        self.targets_, self.planned_, self.decisions_, self.check_release_ = None, None, None, None
         if self.rule == "algorithm2":
-            self._release_accepted(counted.of_known_group(), ledger, division)
+            self._release_accepted(counted, ledger, division)
         else:
-            plan = self._plan(training.of_known_group(), ledger, division)
-            self._release(counted.of_known_group(), ledger, division, plan)
-        self.check_release_ = None
+            plan = self._plan(training, ledger, division)
+            self._release(counted, ledger, division, plan)
         try:
             self._decide()
         except InputError as error:
@@ -286,9 +289,10 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
                 "release."
             ) from error
         if division.check_scope is not None:
-            checked = records.take(scopes[division.check_scope]).of_known_group()
+            checked = records.take(scopes[division.check_scope])
             self.check_release_ = self._check(checked, ledger, division)
         self.certificate_ = self._certify(ledger)
+        self._warn_undeclared()
         return self
 
     def predict_proba(self, X: Any, sensitive_features: Any = None) -> NDArray[np.float64]:
@@ -381,7 +385,8 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
             # A run must be more certain than its being the winner leaves it.
             model.confidence = 1 - (1 - model.confidence) / float(search.mean)
         model._check_parameters()
-        model.targets_, model.check_release_ = None, None
+        model.targets_, model.planned_ = None, None
+        model.decisions_, model.check_release_ = None, None
         model._decide()
         model.certificate_ = model._certify(model.ledger_)
         return model
@@ -392,7 +397,7 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
         if isinstance(self.sensitive, (str, list, tuple)):
             schema = schema.with_sensitive(self.sensitive)
         groups = len(schema.groups)
-        division = self._division(ledger, groups)
+        division = self._division(ledger, schema)
         plan = self._learner().plan(
             schema,
             float(division.training_epsilon),
@@ -405,6 +410,9 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
         if division.plan_epsilon is not None:
             [event] = self._tables(division.plan_epsilon, groups)
             charges.append((division.train_scope, PLANNING, event))
+        if division.decision_epsilon is not None:
+            [event] = self._tables(division.decision_epsilon, groups)
+            charges.append((division.release_scope, DECIDING, event))
         purpose = ACCEPTED if self.rule == "algorithm2" else COUNTING
         for event in self._tables(division.release_epsilon, groups):
             charges.append((division.release_scope, purpose, event))
@@ -501,8 +509,8 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
     def _learner(self) -> PrivateLogisticRegression:
         return self.learner if self.learner is not None else PrivateLogisticRegression()
 
-    def _division(self, ledger: Ledger, groups: int) -> Division:
-        epsilon = ledger.row_budget[0]
+    def _division(self, ledger: Ledger, schema: Schema) -> Division:
+        epsilon, groups = ledger.row_budget[0], len(schema.groups)
         if groups > MOST_GROUPS:
             raise InputError(f"Expected at most {MOST_GROUPS} groups, got {groups}.")
         given = None
@@ -520,14 +528,23 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
         return divide(
             epsilon,
             mode=self.mode,
-            placed=self.mode == "certified"
-            and 1 < groups <= MOST_PLACED_GROUPS * min(Fraction(1), given or epsilon)
-            and self._aim().notion.monotone,
+            certifies=self._certifies(given or epsilon, schema),
             by_label=self._aim().notion.needs_labels,
             release_epsilon=given,
             release_share=self.release_share,
             check_share=self.check_share,
         )
+
+    def _certifies(self, epsilon: Fraction, schema: Schema) -> str:
+        """How a certified rule is found, by public numbers alone."""
+        groups = len(schema.groups)
+        if groups < 2:
+            return "band"
+        placeable = groups <= MOST_PLACED_GROUPS * min(Fraction(1), epsilon)
+        per_cell = float(epsilon) / (2 if self.relation == "replace_one" else 1)
+        if placeable and self._aim().notion.monotone and not corrects(per_cell, schema.rows):
+            return "placed"
+        return "corrected"
 
     def _train(
         self, records: Records, ledger: Ledger, division: Division
@@ -544,13 +561,13 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
                 progress=progress,
             )
 
-    def _plan(self, records: Records, ledger: Ledger, division: Division) -> Target | None:
-        """Fix the rates that thresholds will be placed at, on the records that train."""
+    def _plan(self, records: Records, ledger: Ledger, division: Division) -> Release | None:
+        """Count scores on the records that train; what is planned by it is fixed beforehand."""
         if division.plan_epsilon is None:
             return None
-        plan = self._count(
+        return self._count(
             records,
-            self.scorer_.scores(records),
+            self._scores(records),
             ledger,
             edges=score_grid(float(division.plan_epsilon)),
             epsilon=division.plan_epsilon,
@@ -558,33 +575,62 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
             purpose=PLANNING,
             dependence=REUSED,
         )
-        # The minimum is about counted records, of which there are more or fewer than these.
-        ratio = division.share(division.train_scope) / division.share(division.release_scope)
-        return planned_targets(plan, self._aim(), smallest=self.smallest_group * ratio)
 
     def _release(
-        self, records: Records, ledger: Ledger, division: Division, plan: Target | None
+        self, records: Records, ledger: Ledger, division: Division, plan: Release | None
     ) -> None:
-        epsilon = float(division.release_epsilon)
-        scores = self.scorer_.scores(records)
-        self.targets_ = None
-        edges: ArrayLike = score_grid(epsilon)
-        if plan is not None:
-            self.targets_ = plan.rates
-            edges = placement_grid(plan.windows, epsilon)
-            scores = dithered(scores, ledger.noise.uniforms(len(records)))
+        """The tables of the records that are counted."""
         reused = division.release_scope == division.train_scope
+        how = {
+            "scope": division.release_scope,
+            "dependence": REUSED if reused else self._dependence(ledger),
+        }
+        epsilon, scores = float(division.release_epsilon), self._scores(records)
+        edges: ArrayLike = score_grid(epsilon)
+        grain = None
+        # The minimum is about counted records, of which there are more or fewer than planned on.
+        ratio = division.share(division.train_scope) / division.share(division.release_scope)
+        smallest = self.smallest_group * ratio
+        if plan is not None and division.decision_epsilon is not None:
+            self.planned_ = planned_rule(
+                plan, self._aim(), smallest=smallest, families=self.schema_.families
+            )
+            self.decisions_ = self._count(
+                records,
+                self._decided(self.planned_, records, ledger),
+                ledger,
+                edges=HALF,
+                epsilon=division.decision_epsilon,
+                purpose=DECIDING,
+                **how,
+            )
+        elif plan is not None:
+            target = planned_targets(plan, self._aim(), smallest=smallest)
+            if target is not None:
+                self.targets_ = target.rates
+                edges, grain = placement_grid(target.windows, epsilon), GRAIN
+                scores = dithered(scores, ledger.noise.uniforms(len(records)))
         self.release_ = self._count(
             records,
             scores,
             ledger,
             edges=edges,
             epsilon=division.release_epsilon,
-            scope=division.release_scope,
             purpose=COUNTING,
-            dependence=REUSED if reused else self._dependence(ledger),
-            grain=GRAIN if plan is not None else None,
+            grain=grain,
+            **how,
         )
+
+    def _scores(self, records: Records) -> NDArray[np.float64]:
+        """Scores of training records; those of no declared group are not looked at."""
+        return self.scorer_.scores(records.in_first_group())
+
+    def _decided(self, rule: Rule, records: Records, ledger: Ledger) -> NDArray[np.float64]:
+        """What a rule decides about training records, with fresh coins."""
+        decisions = rule.decide(
+            records.groups, self._scores(records), ledger.noise.uniforms(len(records))
+        )
+        return decisions.astype(np.float64)
 
     def _count(
         self, records: Records, scores: NDArray[np.float64], ledger: Ledger, **how: Any
@@ -599,47 +645,52 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
         )
 
     def _release_accepted(self, records: Records, ledger: Ledger, division: Division) -> None:
-        count = release_accepted if self.public_sizes else release_table
-        self.targets_ = None
-        self.release_ = count(
-            self.scorer_.scores(records),
-            records.groups,
-            self.schema_.groups,
-            epsilon=division.release_epsilon,
-            ledger=ledger,
-            scope=division.release_scope,
-            dependence=self._dependence(ledger),
-        )
+        how: dict[str, Any] = {
+            "epsilon": division.release_epsilon,
+            "ledger": ledger,
+            "scope": division.release_scope,
+            "dependence": self._dependence(ledger),
+        }
+        names = self.schema_.groups
+        if self.public_sizes:
+            records = records.declared()
+            self.release_ = release_accepted(self._scores(records), records.groups, names, **how)
+        else:
+            self.release_ = release_table(
+                self._scores(records),
+                records.groups,
+                names,
+                labels=records.labels,
+                by_label=False,
+                **how,
+            )
 
     def _decide(self) -> None:
-        """From the release to the rule, without any record."""
+        """From the releases to the rule, without any record."""
         if self.rule == "algorithm2":
             rates = [rate.estimate for rate in self.release_.rates]
             target = "midpoint" if self.target is None else self.target
             sizes = self.release_.counts.sum(axis=(1, 2))
             self.rule_, self._decision = parity_rule(rates, target, sizes.tolist()), None
             return
-        if self.targets_ is not None:
+        how: dict[str, Any] = {
+            "smallest": self.smallest_group,
+            "small_groups": self.small_groups,
+            "families": self.schema_.families,
+        }
+        if self.planned_ is not None:
+            self._decision = corrected_rule(self.planned_, self.decisions_, self._aim(), **how)
+        elif self.targets_ is not None:
             self._decision = placed_rule(self.release_, self._aim(), self.targets_)
         else:
-            self._decision = best_rule(
-                self.release_,
-                self._aim(),
-                smallest=self.smallest_group,
-                small_groups=self.small_groups,
-                coins=not self.release_.dependence,
-                families=self.schema_.families,
-            )
+            self._decision = best_rule(self.release_, self._aim(), **how)
         self.rule_ = self._decision.rule
 
     def _check(self, records: Records, ledger: Ledger, division: Division) -> Release:
         """Count what the finished rule decides about records that had no part in it."""
-        decisions = self.rule_.decide(
-            records.groups, self.scorer_.scores(records), ledger.noise.uniforms(len(records))
-        )
         return self._count(
             records,
-            decisions.astype(np.float64),
+            self._decided(self.rule_, records, ledger),
             ledger,
             edges=HALF,
             epsilon=division.epsilon,
@@ -649,12 +700,9 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
         )
 
     def _dependence(self, ledger: Ledger) -> str:
-        """Why the counts say nothing certain about new records, if so."""
-        if self.schema_.inferred:
-            return "the schema was read off the counted records"
-        if ledger.rows_per_unit > 1:
-            return "several records of one person are not independent"
-        return ""
+        return dependence_of(
+            inferred=self.schema_.inferred, rows_per_unit=ledger.rows_per_unit
+        )
 
     def _certify(self, ledger: Ledger) -> Certificate:
         unit = "every record" if self.unit is None else f"every person (column {self.unit!r})"
@@ -664,7 +712,12 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
         else:
             method = f"Score thresholds, {self.mode}"
             fairness = FairnessClaim.from_decision(
-                self.release_, self._decision, self._aim(), self.confidence, self.check_release_
+                self.release_,
+                self._decision,
+                self._aim(),
+                self.confidence,
+                decisions=self.decisions_,
+                check=self.check_release_,
             )
         own = Certificate(
             method=method,
@@ -679,6 +732,16 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
         )
         return winners_certificate(own, ledger)
 
+    def _warn_undeclared(self) -> None:
+        for kind, (share, ends) in self.certificate_.fairness.undeclared.items():
+            if many_undeclared(share, ends):
+                warnings.warn(
+                    f"By the noisy counts, about {share:.1%} of the records have a {kind} that "
+                    f"the schema does not declare. They did not train the model.",
+                    FairnessWarning,
+                    stacklevel=3,
+                )
+
     def _decisions(self, records: Records, identities: Sequence[bytes]) -> NDArray[np.int64]:
         return decide(
             self.rule_,
@@ -691,7 +754,8 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
 
     def _assumed_public(self) -> Iterator[str]:
         yield "the schema (bounds, categories, bin edges, label values, groups)"
-        if self._learner().solver == "sgd":
+        planned = self.rule == "optimal" and self.mode == "certified"
+        if self.schema_.rows is not None and (planned or self._learner().solver == "sgd"):
             yield f"the size of the data set ({self.schema_.rows} rows)"
         if self.public_sizes:
             yield "the size of each group in the release scope"

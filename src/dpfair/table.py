@@ -69,9 +69,10 @@ class Records:
         """The same rows, those of no declared group as if in the first one."""
         return replace(self, groups=np.maximum(self.groups, 0))
 
-    def of_known_group(self) -> Records:
-        """The rows that belong to a declared group."""
-        return self.take(self.groups >= 0)
+    def declared(self) -> Records:
+        """The rows of a declared group and, if labels are known, a declared label."""
+        known = self.groups >= 0
+        return self.take(known if self.labels is None else known & (self.labels >= 0))
 
     def identities(self) -> list[bytes]:
         """What tells one record from another: its encoded features and group."""
@@ -125,7 +126,7 @@ def group_codes_of(table: Any, sensitive: Outcome, groups: Any = None) -> NDArra
 def outcome_codes(values: Sequence[str | None], outcome: Outcome) -> NDArray[np.int64]:
     """Positions in the declared values; -1 for any other value.
 
-    Training sends -1 to the first declared value, prediction refuses it.
+    Training leaves such records out and counts them apart; prediction refuses undeclared groups.
     """
     places = {v: i for i, v in enumerate(outcome.values)}
     return np.fromiter((places.get(v, -1) for v in values), np.int64, len(values))  # type: ignore[arg-type]

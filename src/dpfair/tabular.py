@@ -92,7 +92,10 @@ class TabularInput:
         )
 
     def _training_records(self, X: Any, y: Any, sensitive_features: Any) -> Records:
-        """Fix the schema and encode; values that contradict a declared schema never raise."""
+        """Fix the schema and encode; values that contradict a declared schema never raise.
+
+        Undeclared groups and labels have the code -1.
+        """
         table = check_table(self, X, reset=True)
         labels = label_array(y, row_count(table))
         self.schema_ = self._fix_schema(table, labels, getattr(y, "name", None), sensitive_features)
@@ -100,8 +103,7 @@ class TabularInput:
         of = labels if self.schema_.inferred else None
         self.classes_ = _class_values(self.schema_.label, of)
         records = encode(table, self.schema_, sensitive_features)
-        codes = outcome_codes(words(labels), self.schema_.label)
-        return records.with_labels(np.maximum(codes, 0))
+        return records.with_labels(outcome_codes(words(labels), self.schema_.label))
 
     def _new_records(self, X: Any, sensitive_features: Any) -> Records:
         check_is_fitted(self)

@@ -233,7 +233,7 @@ def _counted(setting: Setting, model: PrivateFairClassifier, n: int) -> int:
         return 0
     if setting.mode == "reuse":
         return n
-    return round(n * model._division(model.ledger_, len(model.schema_.groups)).share("release"))
+    return round(n * model._division(model.ledger_, model.schema_).share("release"))
 
 
 def load_dataset(name: str) -> Dataset:

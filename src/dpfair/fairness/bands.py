@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -27,6 +27,7 @@ from dpfair.fairness.rules import Rule
 __all__ = ["RuleBound", "accuracy_bound", "band_bound", "fixed_accuracy", "fixed_bound"]
 
 Floats = NDArray[np.float64]
+Method = Literal["placed", "band", "corrected", "fixed"]
 
 _SMALLEST = 1e-8
 _FEW = 5
@@ -44,7 +45,7 @@ class RuleBound:
 
     bound: float
     confidence: float
-    method: Literal["placed", "band", "fixed"]
+    method: Method
     pairs: dict[tuple[int, int], float]
     intervals: tuple[tuple[Interval, ...], ...]
 
@@ -56,36 +57,35 @@ def band_bound(release: Release, lottery: Floats, notion: Notion, confidence: fl
     To accept everybody or nobody has a known rate, but not a known accuracy: B + 1 thresholds.
     """
     thresholds = sum(release.edges.shape[1] + 2 * s.correct for s in notion.statistics)
-    level = (1 - confidence) / (len(release.groups) * thresholds)
-    intervals = tuple(
-        tuple(_mixture(release, a, s, lottery[a], level) for a in range(len(release.groups)))
-        for s in notion.statistics
-    )
-    return _worst(intervals, notion, confidence, "band")
+    return _union_bound(release, lottery, notion, confidence, thresholds, "band")
 
 
-def fixed_bound(release: Release, notion: Notion, confidence: float) -> RuleBound:
+def fixed_bound(
+    release: Release, notion: Notion, confidence: float, lottery: Floats | None = None
+) -> RuleBound:
     """The gap of the decisions counted in a release with two bins (rejected, accepted).
 
-    The decisions must follow a rule that does not depend on the counted records. Differences get
-    the combined bound C3, ratios the worst case over intervals.
+    The decisions must follow a rule that does not depend on the counted records. A ``lottery``
+    over *everybody*, *as decided* and *nobody* may be chosen by them: it moves a rate p to
+    w0 + w1 p, and the region for p holds whatever the weights are. Differences get the combined
+    bound C3, ratios and accuracies the worst case over intervals.
     """
     k, share = len(release.groups), (1 - confidence) / len(notion.statistics)
-    identity = Rule(np.tile([0.0, 1.0], (k, 1)))
-    rates = [
-        [release.rate(a, 1, s.labels, correct=s.correct) for a in range(k)]
+    method: Method = "fixed" if lottery is None else "corrected"
+    chosen = np.tile([0.0, 1.0, 0.0], (k, 1)) if lottery is None else lottery
+    if notion.ratio or k < 2 or any(s.correct for s in notion.statistics):
+        # A chosen lottery may mix in the accuracies of accepting everybody and nobody.
+        each = [3 if lottery is not None and s.correct else 1 for s in notion.statistics]
+        return _union_bound(release, chosen, notion, confidence, sum(each), method)
+    flips = Rule(np.clip(np.stack([chosen[:, 0], chosen[:, :2].sum(axis=1)], axis=1), 0, 1))
+    sharp = [
+        combined_gap_bound([release.rate(a, 1, s.labels) for a in range(k)], flips, 1 - share)
         for s in notion.statistics
     ]
-    intervals = tuple(tuple(_interval(rate, share / k) for rate in row) for row in rates)
-    simple = _worst(intervals, notion, confidence, "fixed")
-    if notion.ratio or k < 2:
-        return simple
-    sharp = [combined_gap_bound(row, identity, 1 - share) for row in rates]
-    ends = tuple(bound.after for bound in sharp)
-    pairs = _worst(ends, notion, confidence, "fixed").pairs if k > 2 else {}
     largest = max(bound.bound for bound in sharp)
-    kept = {pair: min(value, largest) for pair, value in pairs.items()} or {(0, 1): largest}
-    return RuleBound(largest, confidence, "fixed", kept, ends)
+    simple = _worst(tuple(bound.after for bound in sharp), notion, confidence, method)
+    pairs = {pair: min(value, largest) for pair, value in simple.pairs.items()}
+    return replace(simple, bound=largest, pairs=pairs)
 
 
 def accuracy_bound(release: Release, lottery: Floats, confidence: float) -> float | None:
@@ -105,12 +105,12 @@ def accuracy_bound(release: Release, lottery: Floats, confidence: float) -> floa
     if k <= _FEW and level >= _SMALLEST:
         return sum(
             math.prod(float(lottery[a, j]) for a, j in enumerate(combination))
-            * _right(release, range(k), combination).interval(min(1.0, level))[0]
+            * release.right_rate(range(k), combination).interval(min(1.0, level))[0]
             for combination in itertools.product(*used)
         )
     level = min(1.0, 2 * eta / (k * thresholds))
     return sum(
-        float(lottery[a, j]) * _interval(_right(release, [a], [j]), level)[0]
+        float(lottery[a, j]) * _interval(release.right_rate([a], [j]), level)[0]
         for a in range(k)
         for j in used[a]
     )
@@ -119,7 +119,24 @@ def accuracy_bound(release: Release, lottery: Floats, confidence: float) -> floa
 def fixed_accuracy(release: Release, confidence: float) -> float:
     """A lower bound on the accuracy of the decisions that a release with two bins counts."""
     k = len(release.groups)
-    return _right(release, range(k), [1] * k).interval(min(1.0, 2 * (1 - confidence)))[0]
+    return release.right_rate(range(k), [1] * k).interval(min(1.0, 2 * (1 - confidence)))[0]
+
+
+def _union_bound(
+    release: Release,
+    lottery: Floats,
+    notion: Notion,
+    confidence: float,
+    thresholds: int,
+    method: Method,
+) -> RuleBound:
+    """Worst case over intervals, all at once, of so many thresholds (over all statistics)."""
+    level = (1 - confidence) / (len(release.groups) * thresholds)
+    intervals = tuple(
+        tuple(_mixture(release, a, s, lottery[a], level) for a in range(len(release.groups)))
+        for s in notion.statistics
+    )
+    return _worst(intervals, notion, confidence, method)
 
 
 def _mixture(
@@ -145,7 +162,7 @@ def _worst(
     intervals: tuple[tuple[Interval, ...], ...],
     notion: Notion,
     confidence: float,
-    method: Literal["placed", "band", "fixed"],
+    method: Method,
 ) -> RuleBound:
     pairs: dict[tuple[int, int], float] = {}
     for a, b in itertools.combinations(range(len(intervals[0])), 2):
@@ -163,21 +180,3 @@ def _gap(high: float, low: float, *, ratio: bool) -> float:
     if ratio:
         return max(0.0, 1 - low / high) if high > 0 else 0.0
     return max(0.0, high - low)
-
-
-def _right(release: Release, groups: Sequence[int], thresholds: Sequence[int]) -> NoisyRate:
-    """The rate, among all records, of those in the groups that the thresholds decide right."""
-    hits, cells = 0, 0
-    for a, j in zip(groups, thresholds, strict=True):
-        counts = release.counts[a]
-        hits += int(counts[1, j:].sum() + counts[0, :j].sum())
-        cells += counts.shape[1]
-    total = release.counts
-    return NoisyRate(
-        accepted=hits,
-        rejected=int(total.sum()) - hits,
-        size=None,
-        noise=release.noise[0],
-        accepted_cells=cells,
-        rejected_cells=total.size - cells,
-    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,16 @@ from dpfair.fairness.placement import place
 from dpfair.fairness.release import Release
 from dpfair.fairness.rules import Rule
 
-__all__ = ["SMALL_GROUPS", "Decision", "Target", "best_rule", "placed_rule", "planned_targets"]
+__all__ = [
+    "SMALL_GROUPS",
+    "Decision",
+    "Target",
+    "best_rule",
+    "corrected_rule",
+    "placed_rule",
+    "planned_rule",
+    "planned_targets",
+]
 
 Floats = NDArray[np.float64]
 
@@ -33,21 +42,26 @@ class Decision:
     rule
         What is applied to new records.
     lottery
-        The same rule as a lottery over the thresholds of the release, if it is one.
+        The same rule as a lottery over the thresholds of the release; for a corrected rule over
+        *everybody*, *as planned* and *nobody*.
     targets
         The rates that the rule's thresholds were placed at, if they were fixed beforehand.
     accuracy, values
-        Estimates: the share of right decisions, and the aim's statistics [statistic, group].
+        Estimates: the share of right decisions, and the aim's statistics [statistic, group]. No
+        decision about a record of an undeclared group or label is right.
     acceptance
         The estimated acceptance rate of each group.
+    planned
+        The rule that flips correct, if there is one.
     """
 
     rule: Rule
-    lottery: Floats | None
+    lottery: Floats
     targets: tuple[float, ...] | None
     accuracy: float
     values: Floats
     acceptance: Floats
+    planned: Rule | None = None
 
 
 @dataclass(frozen=True)
@@ -64,29 +78,51 @@ def best_rule(
     *,
     smallest: float,
     small_groups: str,
-    coins: bool,
     families: Sequence[int] | None = None,
 ) -> Decision:
     """The most accurate rule for the aim, by the released counts.
 
-    Small groups are pooled with others of their family.
-
-    Without ``coins`` a notion with a single rate gets one cut per group, placed inside its bin by
-    the neighbouring counts; such a rule is not made of the release's own thresholds.
+    Small groups are pooled with others of their family. Between two thresholds of the release a
+    coin decides, so that the rule's rates are those that were counted, also where many records
+    share a score.
     """
-    masses, counts = estimated_masses(release), labelled_counts(release)
     classes = _classes(release, smallest, small_groups, families)
-    merged = np.zeros((2, int(classes.max()) + 1, *masses.shape[1:]))
-    np.add.at(merged[0], classes, masses)
-    np.add.at(merged[1], classes, counts)
-    first = [int(np.flatnonzero(classes == c)[0]) for c in range(merged.shape[1])]
-    choice = optimal_choice(merged[0], merged[1], release.edges[first], aim)
-    spread = Choice(choice.lottery[classes], masses, counts, release.edges, release.grain)
-    if coins or not aim.notion.monotone:
-        return _decision(spread, aim, spread.rule())
-    shared = choice.threshold_rule(aim.notion.statistics[0])
-    rule = Rule(shared.accept[classes], shared.cuts[classes])
-    return _decision(spread, aim, rule, on_grid=False)
+    return _decision(release, _pooled_choice(release, aim, classes), aim)
+
+
+def corrected_rule(
+    planned: Rule,
+    decisions: Release,
+    aim: Aim,
+    *,
+    smallest: float,
+    small_groups: str,
+    families: Sequence[int] | None = None,
+) -> Decision:
+    """A planned rule, corrected by random flips so that its counted decisions are fair.
+
+    ``decisions`` counts what the planned rule decides about records that had no part in it. Its
+    thresholds are *everybody*, *as planned* and *nobody*: a lottery over them keeps what was
+    accepted with one probability and accepts what was rejected with another, as Algorithm 2 does
+    with the decisions of a classifier. Since the planned rule is nearly fair, few decisions are
+    flipped, and the noise of two cells is all that enters.
+    """
+    found = best_rule(
+        decisions, aim, smallest=smallest, small_groups=small_groups, families=families
+    )
+    everybody, as_planned = found.lottery[:, 0], found.lottery[:, 1]
+    accept = everybody[:, None] + as_planned[:, None] * planned.accept
+    return replace(found, rule=Rule(np.clip(accept, 0, 1), planned.cuts), planned=planned)
+
+
+def planned_rule(
+    plan: Release, aim: Aim, *, smallest: float, families: Sequence[int] | None = None
+) -> Rule:
+    """The rule that a release of other records will correct; small groups are pooled."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FairnessWarning)  # the correction says it
+        classes = _classes(plan, smallest, "merge", families)
+    return _pooled_choice(plan, aim, classes).rule()
 
 
 def planned_targets(plan: Release, aim: Aim, *, smallest: float) -> Target | None:
@@ -115,25 +151,71 @@ def planned_targets(plan: Release, aim: Aim, *, smallest: float) -> Target | Non
 def placed_rule(release: Release, aim: Aim, targets: tuple[float, ...]) -> Decision:
     """Thresholds at the given rates, as exactly as the release can place them."""
     choice = place(release, aim.notion.statistics[0], targets)
-    return _decision(choice, aim, choice.rule(), targets=targets)
+    return _decision(release, choice, aim, targets)
+
+
+def _pooled_choice(release: Release, aim: Aim, classes: NDArray[np.int64]) -> Choice:
+    """The best lottery over thresholds if the groups of a class share theirs."""
+    masses, counts = estimated_masses(release), labelled_counts(release)
+    merged = np.zeros((2, int(classes.max()) + 1, *masses.shape[1:]))
+    np.add.at(merged[0], classes, masses)
+    np.add.at(merged[1], classes, counts)
+    first = [int(np.flatnonzero(classes == c)[0]) for c in range(merged.shape[1])]
+    choice = optimal_choice(merged[0], merged[1], release.edges[first], aim)
+    return Choice(choice.lottery[classes], masses, counts, release.edges, release.grain)
 
 
 def _decision(
-    choice: Choice,
-    aim: Aim,
-    rule: Rule,
-    *,
-    on_grid: bool = True,
-    targets: tuple[float, ...] | None = None,
+    release: Release, choice: Choice, aim: Aim, targets: tuple[float, ...] | None = None
 ) -> Decision:
+    constant = _constant(release, choice, aim)
+    if constant is not None:
+        whom = "everybody" if constant.lottery[0, 0] else "nobody"
+        warnings.warn(
+            f"By the released counts, accepting {whom} is as good as the best fair rule, up to a "
+            f"standard error, and no less fair: the model accepts {whom}.",
+            FairnessWarning,
+            stacklevel=4,
+        )
+        choice, targets = constant, None
     return Decision(
-        rule=rule,
-        lottery=choice.lottery if on_grid else None,
+        rule=choice.rule(),
+        lottery=choice.lottery,
         targets=targets,
-        accuracy=choice.accuracy,
+        accuracy=choice.accuracy * float(choice.masses.sum()) / max(release.total, 1),
         values=np.stack([choice.values(s) for s in aim.notion.statistics]),
         acceptance=choice.acceptance,
     )
+
+
+def _constant(release: Release, choice: Choice, aim: Aim) -> Choice | None:
+    """To accept everybody or nobody, if the counts say that this is as good and no less fair.
+
+    It is as good if the rule's advantage is at most one standard error of the counts that it
+    comes from: those of the records about which the two disagree, with their noise.
+    """
+    costs = np.array(aim.costs)
+    worth = costs[1] * choice.masses[:, 1] - costs[0] * choice.masses[:, 0]
+    squares = costs[1] ** 2 * choice.masses[:, 1] + costs[0] ** 2 * choice.masses[:, 0]
+    noise = np.array([0.0 if math.isinf(t) else 2 / t**2 for t in release.noise])
+    accepts = np.cumsum(choice.lottery, axis=1)[:, :-1]
+    candidates = []
+    if aim.acceptance in (None, 1) and aim.capacity in (None, 1):
+        candidates.append(1)
+    if aim.acceptance in (None, 0):
+        candidates.append(0)
+    found = None
+    for accepted in candidates:
+        differs = accepts - accepted
+        variance = np.abs(differs) * squares + differs**2 * noise[:, None] * (costs**2).sum()
+        lottery = np.zeros_like(choice.lottery)
+        lottery[:, 0 if accepted else -1] = 1
+        constant = replace(choice, lottery=lottery)
+        fairer = len(release.groups) < 2 or constant.gap(aim.notion) <= choice.gap(aim.notion)
+        if (differs * worth).sum() <= math.sqrt(variance.sum()) and fairer:
+            better = found is None or (worth.sum() > 0) == bool(accepted)
+            found = constant if better else found
+    return found
 
 
 def _sizes(release: Release) -> Floats:
@@ -142,9 +224,12 @@ def _sizes(release: Release) -> Floats:
 
 
 def _visible(release: Release) -> float:
-    """Four standard deviations of the noise on a group's size: less is not worth a threshold."""
+    """Twelve standard deviations of the noise on a group's size.
+
+    The rate of a smaller group would be off by a tenth and more, and its threshold with it.
+    """
     variances = [0.0 if math.isinf(t) else 2 / t**2 for t in release.noise]
-    return 4 * math.sqrt(release.counts[0].size * max(variances))
+    return 12 * math.sqrt(release.counts[0].size * max(variances))
 
 
 def _classes(

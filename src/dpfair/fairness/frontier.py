@@ -56,12 +56,10 @@ def frontier(
                     aim,
                     smallest=smallest,
                     small_groups="merge",
-                    coins=True,
                     families=families,
                 )
             except NoRuleError:
                 continue
-            assert found.lottery is not None
             certain = not release.dependence and len(release.groups) > 1
             points.append(
                 FrontierPoint(

@@ -272,15 +272,16 @@ def merge_small(
 ) -> NDArray[np.int64]:
     """Which class each group belongs to: groups below the smallest size are pooled.
 
-    Only groups of one family are pooled; without families all groups are one. A pool that is
-    still too small joins the largest group of its family.
+    Only groups of one family are pooled; without families all groups are one. The noise of m
+    groups is sqrt(m) times that of one, so that many records make a pool; with fewer of them the
+    small groups join the largest group of their family.
 
     Examples
     --------
-    >>> merge_small([900, 30, 500, 80], smallest=100).tolist()
+    >>> merge_small([900, 70, 500, 80], smallest=100).tolist()
     [0, 1, 2, 1]
-    >>> merge_small([900, 30, 500], smallest=100).tolist()
-    [0, 0, 1]
+    >>> merge_small([900, 30, 500, 80], smallest=100).tolist()
+    [0, 0, 1, 0]
     >>> merge_small([900, 30, 500, 80], smallest=100, families=[0, 0, 1, 1]).tolist()
     [0, 0, 1, 1]
     """
@@ -292,8 +293,8 @@ def merge_small(
         if not len(small):
             continue
         members = np.flatnonzero(family == f)
-        pool = known[small].sum()
-        joins = small[0] if pool >= smallest else members[np.argmax(known[members])]
+        enough = known[small].sum() >= smallest * math.sqrt(len(small))
+        joins = small[0] if enough else members[np.argmax(known[members])]
         leader[small] = joins
     return np.unique(leader, return_inverse=True)[1].astype(np.int64)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -18,7 +19,10 @@ from dpfair.privacy.ledger import Ledger
 __all__ = [
     "ACCEPTED",
     "HALF",
+    "REUSED",
+    "UNDECLARED",
     "Release",
+    "dependence_of",
     "exact_counts",
     "grid_of",
     "release_accepted",
@@ -30,6 +34,11 @@ __all__ = [
 
 HALF = (0.5,)
 """The grid of the paper's algorithms: what h rejects and what h accepts."""
+
+UNDECLARED = ("group", "label")
+"""What a record may have that the schema does not declare, in the order of the extra cells."""
+
+REUSED = "the counted records also trained the scorer"
 
 ACCEPTED = "count the accepted by group"
 
@@ -65,6 +74,9 @@ class Release:
     dependence
         Empty if the counted records are independent of each other and of the scorer; otherwise
         why they are not. Only independent counts say something certain about new records.
+    undeclared
+        Noisy counts of the records that are in no other cell, because their ``"group"`` or their
+        ``"label"`` is none of the declared ones. Empty if the release does not count them.
 
     Examples
     --------
@@ -80,6 +92,7 @@ class Release:
     sizes: tuple[int, ...] | None
     dependence: str
     grain: int | None = None
+    undeclared: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         counts, k = np.array(self.counts), len(self.groups)
@@ -95,6 +108,10 @@ class Release:
             raise InputError("Public sizes go with two bins and no labels.")
         if self.grain is not None and self.grain < 1:
             raise InputError(f"Expected grain >= 1, got {self.grain}.")
+        if not set(self.undeclared) <= set(UNDECLARED) or (
+            self.undeclared and (self.sizes is not None or len(set(self.noise)) > 1)
+        ):
+            raise InputError("Undeclared groups and labels are counted in tables of one noise.")
         for name, array in (("counts", counts), ("edges", edges)):
             array.flags.writeable = False
             object.__setattr__(self, name, array)
@@ -106,6 +123,44 @@ class Release:
     def labelled(self) -> bool:
         """Whether the counts are by label, as most notions of fairness need."""
         return int(self.counts.shape[1]) == 2
+
+    @property
+    def total(self) -> int:
+        """The noisy number of counted records, with those of no declared group or label."""
+        return int(self.counts.sum()) + sum(self.undeclared.values())
+
+    def undeclared_rate(self, kind: str) -> NoisyRate:
+        """What is known about the share of records whose group (or label) is not declared.
+
+        A negative count is taken for zero: below it, the upper end would shrink with the noise.
+        """
+        count = max(self.undeclared[kind], 0)
+        return NoisyRate(
+            accepted=count,
+            rejected=self.total - self.undeclared[kind],
+            size=None,
+            noise=self.noise[0],
+            rejected_cells=self.counts.size + len(self.undeclared) - 1,
+        )
+
+    def right_rate(self, groups: Sequence[int], thresholds: Sequence[int]) -> NoisyRate:
+        """The rate, among all records, of those in the groups that the thresholds decide right.
+
+        No decision about a record of an undeclared group or label is right.
+        """
+        hits, cells = 0, 0
+        for a, j in zip(groups, thresholds, strict=True):
+            counts = self.counts[a]
+            hits += int(counts[1, j:].sum() + counts[0, :j].sum())
+            cells += counts.shape[1]
+        return NoisyRate(
+            accepted=hits,
+            rejected=self.total - hits,
+            size=None,
+            noise=self.noise[0],
+            accepted_cells=cells,
+            rejected_cells=max(1, self.counts.size + len(self.undeclared) - cells),
+        )
 
     @property
     def rates(self) -> tuple[NoisyRate, ...]:
@@ -167,6 +222,7 @@ class Release:
             "sizes": None if self.sizes is None else list(self.sizes),
             "dependence": self.dependence,
             "grain": self.grain,
+            "undeclared": dict(self.undeclared),
         }
 
     @classmethod
@@ -181,6 +237,7 @@ class Release:
             sizes=None if sizes is None else tuple(int(s) for s in sizes),
             dependence=str(data["dependence"]),
             grain=None if data["grain"] is None else int(data["grain"]),
+            undeclared={str(kind): _whole(count) for kind, count in data["undeclared"].items()},
         )
 
 
@@ -212,6 +269,18 @@ def score_grid(epsilon: float) -> tuple[float, ...]:
     return tuple(1 / (1 + math.exp(8 * (0.5 - i / bins))) for i in range(1, bins))
 
 
+def dependence_of(*, inferred: bool, rows_per_unit: int) -> str:
+    """Why counts of records say nothing certain about new ones, if so.
+
+    ``inferred`` says that the schema was read off these records.
+    """
+    if inferred:
+        return "the schema was read off the counted records"
+    if rows_per_unit > 1:
+        return "several records of one person are not independent"
+    return ""
+
+
 def table_events(
     epsilon: Fraction | float, groups: int, relation: str, *, public_sizes: bool
 ) -> list[DpEvent]:
@@ -236,26 +305,44 @@ def release_table(
     purpose: str = ACCEPTED,
     dependence: str,
     grain: int | None = None,
+    by_label: bool = True,
 ) -> Release:
     """Count records by group, label (if given) and bin, with discrete Laplace noise on every cell.
 
+    Records of an undeclared group (code -1) have a cell of their own, and so have those of a
+    declared group and an undeclared label, if labels are given. With ``by_label=False`` labels
+    say only whether they are declared.
+
     Privacy
     -------
-    Under add/remove one record moves one cell by one, under replace-one two cells by one: the
-    table costs ``epsilon`` in all, group sizes included, however many cells it has.
+    Every record is in one cell. Under add/remove one record moves one cell by one, under
+    replace-one two cells by one: the table costs ``epsilon`` in all, group sizes and undeclared
+    values included, however many cells it has.
     """
     [event] = table_events(epsilon, len(names), ledger.relation, public_sizes=False)
     receipt = ledger.charge(event, scope=scope, purpose=purpose)
-    exact = exact_counts(scores, groups, labels, len(names), edges)
-    noisy = receipt.draw(event).discrete_laplace(exact.ravel().tolist())
+    extra = {"group": groups < 0}
+    if labels is not None:
+        extra["label"] = (groups >= 0) & (labels < 0)
+    declared = ~np.any(list(extra.values()), axis=0)
+    exact = exact_counts(
+        np.asarray(scores)[declared],
+        groups[declared],
+        labels[declared] if labels is not None and by_label else None,
+        len(names),
+        edges,
+    )
+    cells = [*exact.ravel().tolist(), *(int(rows.sum()) for rows in extra.values())]
+    noisy = receipt.draw(event).discrete_laplace(cells)
     return Release(
         groups=names,
         edges=grid_of(edges, len(names)),
-        counts=np.array(noisy).reshape(exact.shape),
+        counts=np.array(noisy[: exact.size]).reshape(exact.shape),
         noise=(_parameter(event),) * len(names),
         sizes=None,
         dependence=dependence,
         grain=grain,
+        undeclared=dict(zip(extra, noisy[exact.size :], strict=True)),
     )
 
 
@@ -335,6 +422,12 @@ def exact_counts(
         bins[groups == a] = np.searchsorted(row, values[groups == a], side="right")
     cells = np.ravel_multi_index((groups, 0 if labels is None else labels, bins), shape)
     return np.bincount(cells, minlength=math.prod(shape)).reshape(shape)
+
+
+def _whole(count: Any) -> int:
+    if type(count) is not int:
+        raise InputError("Expected whole counts.")
+    return count
 
 
 def _parameter(event: DpEvent) -> float:

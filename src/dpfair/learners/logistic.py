@@ -164,7 +164,7 @@ class PrivateLogisticRegression(TabularInput, ClassifierMixin, BaseEstimator):  
             self.epsilon, self.delta, relation=self.relation, noise=noise_source(self.random_state)
         )
         payment = self._payment(ledger, X)
-        records = self._training_records(X, y, sensitive_features).in_first_group()
+        records = self._training_records(X, y, sensitive_features).declared()
         payment.pay()
         self.scorer_ = self.train(records, self.schema_, ledger, scope="", epsilon=ledger.epsilon)
         self.ledger_ = ledger

@@ -139,7 +139,7 @@ class DPFermi(TabularInput, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         )
         leak = "the published code is not" if self.variant == "reference" else ""
         payment = self._payment(ledger, X, leak=leak)
-        records = self._training_records(X, y, sensitive_features).in_first_group()
+        records = self._training_records(X, y, sensitive_features).declared()
         if self.schema_.sensitive is None:
             warnings.warn(
                 "No sensitive column given: nothing is penalised.", FairnessWarning, stacklevel=2
