@@ -560,8 +560,7 @@ def _constants(counted: Release, eta: float) -> tuple[float, float]:
     """The accuracy of the better constant rule: an estimate, and what it exceeds with P <= eta."""
     k, last = len(counted.groups), counted.counts.shape[2]
     rates = [counted.right_rate(range(k), [j] * k) for j in (0, last)]
-    # Each of two upper ends fails with half of eta.
-    return max(r.estimate for r in rates), max(r.interval(eta)[1] for r in rates)
+    return max(r.estimate for r in rates), max(r.upper_limit(eta / 2) for r in rates)
 
 
 def _undeclared(release: Release, confidence: float) -> dict[str, tuple[float, Interval | None]]:

@@ -130,7 +130,10 @@ def divide(
             raise InputError("check_share belongs to mode='reuse'; certified needs no check.")
         share = certified_share(float(epsilon)) if release_share is None else release_share
         validate.in_open_interval(0, 1, release_share=share)
-        planned, release = certifies != "band", epsilon if release_epsilon is None else release_epsilon
+        planned, release = (
+            certifies != "band",
+            epsilon if release_epsilon is None else release_epsilon,
+        )
         decisions = DECISIONS_PART * release if certifies == "corrected" else None
         return Division(
             shares={"train": 1 - share, "release": share},

@@ -700,9 +700,7 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
         )
 
     def _dependence(self, ledger: Ledger) -> str:
-        return dependence_of(
-            inferred=self.schema_.inferred, rows_per_unit=ledger.rows_per_unit
-        )
+        return dependence_of(inferred=self.schema_.inferred, rows_per_unit=ledger.rows_per_unit)
 
     def _certify(self, ledger: Ledger) -> Certificate:
         unit = "every record" if self.unit is None else f"every person (column {self.unit!r})"

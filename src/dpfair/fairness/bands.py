@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -97,20 +96,20 @@ def accuracy_bound(release: Release, lottery: Floats, confidence: float) -> floa
     """
     if not release.labelled or len(set(release.noise)) > 1:
         return None
-    eta, k = 1 - confidence, len(release.groups)
-    thresholds = release.edges.shape[1] + 2
+    k, thresholds = len(release.groups), release.edges.shape[1] + 2
     used = [np.flatnonzero(row > 0).tolist() for row in lottery]
-    # Only the lower end of each interval is used.
-    level = 2 * eta / float(thresholds) ** min(k, _FEW)
-    if k <= _FEW and level >= _SMALLEST:
+    level = combination_level(1 - confidence, thresholds, k)
+    if level >= _SMALLEST:
         return sum(
             math.prod(float(lottery[a, j]) for a, j in enumerate(combination))
-            * release.right_rate(range(k), combination).interval(min(1.0, level))[0]
+            * release.right_rate(range(k), combination).lower_limit(level)
             for combination in itertools.product(*used)
         )
-    level = min(1.0, 2 * eta / (k * thresholds))
+    level = threshold_level(1 - confidence, thresholds, k)
+    if level < _SMALLEST:
+        return 0.0
     return sum(
-        float(lottery[a, j]) * _interval(release.right_rate([a], [j]), level)[0]
+        float(lottery[a, j]) * release.right_rate([a], [j]).lower_limit(level)
         for a in range(k)
         for j in used[a]
     )
@@ -119,7 +118,21 @@ def accuracy_bound(release: Release, lottery: Floats, confidence: float) -> floa
 def fixed_accuracy(release: Release, confidence: float) -> float:
     """A lower bound on the accuracy of the decisions that a release with two bins counts."""
     k = len(release.groups)
-    return release.right_rate(range(k), [1] * k).interval(min(1.0, 2 * (1 - confidence)))[0]
+    return release.right_rate(range(k), [1] * k).lower_limit(1 - confidence)
+
+
+def combination_level(eta: float, thresholds: int, groups: int) -> float:
+    """The error probability of each combination of one threshold per group; 0 beyond 5 groups.
+
+    >>> combination_level(0.05, 3, groups=2) * 3 * 3
+    0.05
+    """
+    return eta / float(thresholds) ** groups if groups <= _FEW else 0.0
+
+
+def threshold_level(eta: float, thresholds: int, groups: int) -> float:
+    """The error probability of each threshold of each group, when all hold at once."""
+    return eta / (groups * thresholds)
 
 
 def _union_bound(
@@ -131,7 +144,7 @@ def _union_bound(
     method: Method,
 ) -> RuleBound:
     """Worst case over intervals, all at once, of so many thresholds (over all statistics)."""
-    level = (1 - confidence) / (len(release.groups) * thresholds)
+    level = threshold_level(1 - confidence, thresholds, len(release.groups))
     intervals = tuple(
         tuple(_mixture(release, a, s, lottery[a], level) for a in range(len(release.groups)))
         for s in notion.statistics

@@ -29,15 +29,13 @@ from __future__ import annotations
 
 import itertools
 import math
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import bdtrc, gammaln
 
 from dpfair.errors import InputError
 from dpfair.fairness.bands import RuleBound
@@ -46,6 +44,7 @@ from dpfair.fairness.notions import Notion, Statistic
 from dpfair.fairness.optimal import Choice
 from dpfair.fairness.rates import Interval, NoisyRate, noise_masses
 from dpfair.fairness.release import Release, score_grid
+from dpfair.fairness.tails import NoiseLaw, reaches
 
 __all__ = ["GRAIN", "dithered", "place", "placement_bound", "placement_grid"]
 
@@ -67,9 +66,7 @@ _CELL_SHARE = 0.03
 _POINTS = 441
 _MOST_BLOCKS = 16
 _ATOMS = 250
-_SLACK = 1e-9
 _CHUNK = 64  # places of a lift at a time
-_STRIDE = 8  # columns of binomial masses from one exponential
 _SMALLEST = 1e-8  # arithmetic cannot tell smaller levels from zero
 
 # A count that misses its target by less has reached it: the product of rate and size is rounded.
@@ -193,9 +190,9 @@ def _deviations(
         # Sizes first..last: the count grows with the size, and so does its target. A count falls
         # short by more than a tie if the complement, first minus the count, exceeds the rest.
         last = after - 1
-        tail = _reaches(first, 1 - target - points, shortfalls, first - target * last + _TIE / 2)
+        tail = reaches(first, 1 - target - points, shortfalls, first - target * last + _TIE / 2)
         high = np.maximum(high, tail)
-        low = np.maximum(low, _reaches(last, target - points, lift, target * first - 2 * _TIE))
+        low = np.maximum(low, reaches(last, target - points, lift, target * first - 2 * _TIE))
     high[points >= 1 - target] = 0.0  # a rate is at most one
     low[points >= target] = 0.0
     return (
@@ -204,26 +201,8 @@ def _deviations(
     )
 
 
-@dataclass(frozen=True)
-class _Noise:
-    """Laws of what noise adds to a count: masses[i, law] at places[i], moved up if at all."""
-
-    places: Floats
-    masses: Floats
-
-    @property
-    def variance(self) -> float:
-        """The largest second moment."""
-        return float((self.places**2 @ self.masses).max())
-
-    @cached_property
-    def from_the_top(self) -> Floats:
-        """The mass of the highest place, of the two highest, and so on."""
-        return np.cumsum(self.masses[::-1], axis=0)
-
-
 @lru_cache(maxsize=16)
-def _shortfalls(noise: float, rows: int, bins: int, target: float) -> _Noise:
+def _shortfalls(noise: float, rows: int, bins: int, target: float) -> NoiseLaw:
     """The noise (1 - r) Z - r Z' of a threshold, for each number of bins that may lie above it."""
     laws = _laws(noise, rows, bins)
     pairs = list(zip(laws, laws[::-1], strict=True))  # of Z above, and of -Z' below
@@ -241,11 +220,11 @@ def _shortfalls(noise: float, rows: int, bins: int, target: float) -> _Noise:
         masses[:, i] = np.bincount(cells.ravel(), mass.ravel(), minlength=count)
     # The places are a hair higher, to make up for the hair that was rounded off.
     kept = masses.max(axis=1) > 1e-13
-    return _Noise((low + step * (np.arange(count) + 1e-9))[kept], masses[kept])
+    return NoiseLaw((low + step * (np.arange(count) + 1e-9))[kept], masses[kept])
 
 
 @lru_cache(maxsize=16)
-def _lift(noise: float, cells: int, target: float) -> _Noise:
+def _lift(noise: float, cells: int, target: float) -> NoiseLaw:
     """The law above max - r S of a walk of symmetric cells with the maximum max and the end S.
 
     For whole a >= s, a > 0 reflecting the walk where it first reaches a gives
@@ -255,7 +234,7 @@ def _lift(noise: float, cells: int, target: float) -> _Noise:
     ends = noise_masses(noise, cells)
     reach = len(ends) // 2
     if not reach:
-        return _Noise(np.zeros(1), np.ones((1, 1)))
+        return NoiseLaw(np.zeros(1), np.ones((1, 1)))
     likely = np.flatnonzero(ends > 1e-14) - reach
     s = np.arange(likely[0], likely[-1] + 1)
     mass = np.pad(ends, 1)  # zero beyond the table
@@ -274,7 +253,7 @@ def _lift(noise: float, cells: int, target: float) -> _Noise:
     # What lies between two places is moved up to the next.
     masses = -np.diff(above, prepend=1.0, append=0.0)
     kept = masses > 1e-13
-    return _Noise(np.append(places, places[-1] + step)[kept], masses[kept, None])
+    return NoiseLaw(np.append(places, places[-1] + step)[kept], masses[kept, None])
 
 
 @lru_cache(maxsize=4)
@@ -294,75 +273,6 @@ def _atoms(noise: float, cells: int) -> tuple[Floats, Floats]:
     last = np.append(np.flatnonzero(np.diff(groups)), len(masses) - 1)
     grouped: Floats = np.bincount(groups, masses).astype(np.float64)
     return places[last].astype(np.float64), grouped
-
-
-def _reaches(n: int, rates: Floats, noise: _Noise, k: float) -> Floats:
-    """P(Binomial(n, p) + noise >= k) for every p under the worst law, rounded up.
-
-    The places of the noise must not fall, nor the rates change direction.
-    """
-    needed = np.clip(np.ceil(k - noise.places), 0, n + 1).astype(np.int64)[::-1]
-    # From starts[i] counts on, the noise suffices with probability enough[i].
-    last = np.flatnonzero(np.diff(needed, append=n + 2))
-    starts, enough = needed[last], noise.from_the_top[last]
-    clipped = np.clip(rates, 1e-15, 1 - 1e-15)
-    # Rates far from each other have few counts in common.
-    spread = 6 * math.sqrt(n * float((clipped * (1 - clipped)).max())) + 40
-    pieces = int(np.clip((starts[-1] - starts[0]) // spread, 1, 12))
-    worst = np.concatenate(
-        [_chances(n, p, starts, enough) for p in np.array_split(clipped, pieces)]
-    )
-    slack = _SLACK + 4 * sys.float_info.epsilon * float(gammaln(n + 1))  # the logarithms' rounding
-    return np.minimum(1.0, worst * (1 + slack) + _SLACK)
-
-
-def _chances(n: int, p: Floats, starts: NDArray[np.int64], enough: Floats) -> Floats:
-    """The largest mean, over the columns, of what suffices for a Binomial(n, p) count."""
-    low, high = _likely(n, float(p.min()), float(p.max()))
-    first = max(int(np.searchsorted(starts, low, side="right")) - 1, 0)
-    last = max(int(np.searchsorted(starts, high, side="right")) - 1, first)
-    begins = np.maximum(starts[first : last + 1], low)
-    # Up to the last start every count has its mass; from there on, one tail has all of it.
-    end = int(begins[-1])
-    total = np.zeros((len(p), enough.shape[1]))
-    if last > first:
-        masses = _binomial(n, p, int(begins[0]), end)
-        lengths, chances = np.diff(begins), enough[first:last]
-        if 2 * len(lengths) < masses.shape[1]:
-            masses = np.add.reduceat(masses, begins[:-1] - begins[0], axis=1)
-        elif len(lengths) < masses.shape[1]:  # a few repetitions cost less than the sums
-            chances = np.repeat(chances, lengths, axis=0)
-        total = masses @ chances
-    if end <= n:
-        # bdtrc(m, n, p) = P(Binomial > m), for 0 <= m < n.
-        rest = bdtrc(end - 1, n, p) if end > 0 else np.ones(len(p))
-        total += rest[:, None] * enough[last]
-    largest: Floats = total.max(axis=1)
-    return largest
-
-
-def _likely(n: int, smallest: float, largest: float) -> tuple[int, int]:
-    """Counts between which all but 1e-15 of Binomial(n, p) lies, for p in a range (Bernstein)."""
-    third = math.log(2e15) / 3
-    low, high = (
-        third + math.sqrt(third**2 + 6 * third * n * p * (1 - p)) for p in (smallest, largest)
-    )
-    return max(0, math.floor(n * smallest - low)), min(n, math.ceil(n * largest + high))
-
-
-def _binomial(n: int, p: Floats, low: int, high: int) -> Floats:
-    """P(Binomial(n, p) = c) [p, c] for low <= c < high.
-
-    Exponentials are dear: only every eighth column has one, the others are products.
-    """
-    counts = np.arange(low, high)
-    logs = gammaln(n + 1) - gammaln(counts + 1) - gammaln(n - counts + 1)
-    every, odds = slice(None, None, _STRIDE), (np.log(p) - np.log1p(-p))[:, None]
-    anchors = np.exp(logs[every] + counts[every] * odds + n * np.log1p(-p)[:, None])
-    powers = np.exp(np.arange(_STRIDE) * odds)
-    table = (anchors[:, :, None] * powers[:, None, :]).reshape(len(p), -1)[:, : len(counts)]
-    masses: Floats = table * np.exp(logs - np.repeat(logs[every], _STRIDE)[: len(counts)])
-    return masses
 
 
 def _cell_mass(

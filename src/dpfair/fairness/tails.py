@@ -1,0 +1,127 @@
+"""Tails of a binomial count with noise on top, for many rates at once, rounded up."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import bdtrc, gammaln
+
+__all__ = ["NoiseLaw", "expected_chance", "reaches"]
+
+Floats = NDArray[np.float64]
+
+_SLACK = 1e-9
+_STRIDE = 8  # columns of binomial masses from one exponential
+
+
+@dataclass(frozen=True)
+class NoiseLaw:
+    """Laws of what noise adds to a count: masses[i, law] at places[i], moved up if at all."""
+
+    places: Floats
+    masses: Floats
+
+    @property
+    def variance(self) -> float:
+        """The largest second moment."""
+        return float((self.places**2 @ self.masses).max())
+
+    @cached_property
+    def from_the_top(self) -> Floats:
+        """The mass of the highest place, of the two highest, and so on."""
+        return np.cumsum(self.masses[::-1], axis=0)
+
+
+def expected_chance(n: int, rates: Floats, chance: Callable[[Floats], Floats]) -> Floats:
+    """The mean of chance(C) over C ~ Binomial(n, p) for every p, rounded up.
+
+    ``chance`` maps counts to probabilities. Rates next to each other should be near each other.
+    """
+    clipped = np.clip(rates, 1e-15, 1 - 1e-15)
+    spread = 6 * math.sqrt(n * float((clipped * (1 - clipped)).max())) + 40
+    distance = n * float(clipped.max() - clipped.min())
+    pieces = min(max(int(distance // spread), 1), 12, len(clipped))
+    found = []
+    for p in np.array_split(clipped, pieces):
+        low, high = _likely(n, float(p.min()), float(p.max()))
+        found.append(_binomial(n, p, low, high + 1) @ chance(np.arange(low, high + 1.0)))
+    return _rounded_up(n, np.concatenate(found))
+
+
+def reaches(n: int, rates: Floats, noise: NoiseLaw, k: float) -> Floats:
+    """P(Binomial(n, p) + noise >= k) for every p under the worst law, rounded up.
+
+    The places of the noise must not fall, nor the rates change direction.
+    """
+    needed = np.clip(np.ceil(k - noise.places), 0, n + 1).astype(np.int64)[::-1]
+    # From starts[i] counts on, the noise suffices with probability enough[i].
+    last = np.flatnonzero(np.diff(needed, append=n + 2))
+    starts, enough = needed[last], noise.from_the_top[last]
+    clipped = np.clip(rates, 1e-15, 1 - 1e-15)
+    # Rates far from each other have few counts in common.
+    spread = 6 * math.sqrt(n * float((clipped * (1 - clipped)).max())) + 40
+    pieces = int(np.clip((starts[-1] - starts[0]) // spread, 1, min(12, len(clipped))))
+    worst = np.concatenate(
+        [_chances(n, p, starts, enough) for p in np.array_split(clipped, pieces)]
+    )
+    return _rounded_up(n, worst)
+
+
+def _rounded_up(n: int, chances: Floats) -> Floats:
+    slack = _SLACK + 4 * sys.float_info.epsilon * float(gammaln(n + 1))  # the logarithms' rounding
+    return np.minimum(1.0, chances * (1 + slack) + _SLACK)
+
+
+def _chances(n: int, p: Floats, starts: NDArray[np.int64], enough: Floats) -> Floats:
+    """The largest mean, over the columns, of what suffices for a Binomial(n, p) count."""
+    low, high = _likely(n, float(p.min()), float(p.max()))
+    first = max(int(np.searchsorted(starts, low, side="right")) - 1, 0)
+    last = max(int(np.searchsorted(starts, high, side="right")) - 1, first)
+    begins = np.maximum(starts[first : last + 1], low)
+    # Up to the last start every count has its mass; from there on, one tail has all of it.
+    end = int(begins[-1])
+    total = np.zeros((len(p), enough.shape[1]))
+    if last > first:
+        masses = _binomial(n, p, int(begins[0]), end)
+        lengths, chances = np.diff(begins), enough[first:last]
+        if 2 * len(lengths) < masses.shape[1]:
+            masses = np.add.reduceat(masses, begins[:-1] - begins[0], axis=1)
+        elif len(lengths) < masses.shape[1]:  # a few repetitions cost less than the sums
+            chances = np.repeat(chances, lengths, axis=0)
+        total = masses @ chances
+    if end <= n:
+        # bdtrc(m, n, p) = P(Binomial > m), for 0 <= m < n.
+        rest = bdtrc(end - 1, n, p) if end > 0 else np.ones(len(p))
+        total += rest[:, None] * enough[last]
+    largest: Floats = total.max(axis=1)
+    return largest
+
+
+def _likely(n: int, smallest: float, largest: float) -> tuple[int, int]:
+    """Counts between which all but 1e-15 of Binomial(n, p) lies, for p in a range (Bernstein)."""
+    third = math.log(2e15) / 3
+    low, high = (
+        third + math.sqrt(third**2 + 6 * third * n * p * (1 - p)) for p in (smallest, largest)
+    )
+    return max(0, math.floor(n * smallest - low)), min(n, math.ceil(n * largest + high))
+
+
+def _binomial(n: int, p: Floats, low: int, high: int) -> Floats:
+    """P(Binomial(n, p) = c) [p, c] for low <= c < high.
+
+    Exponentials are dear: only every eighth column has one, the others are products.
+    """
+    counts = np.arange(low, high)
+    logs = gammaln(n + 1) - gammaln(counts + 1) - gammaln(n - counts + 1)
+    every, odds = slice(None, None, _STRIDE), (np.log(p) - np.log1p(-p))[:, None]
+    anchors = np.exp(logs[every] + counts[every] * odds + n * np.log1p(-p)[:, None])
+    powers = np.exp(np.arange(_STRIDE) * odds)
+    table = (anchors[:, :, None] * powers[:, None, :]).reshape(len(p), -1)[:, : len(counts)]
+    masses: Floats = table * np.exp(logs - np.repeat(logs[every], _STRIDE)[: len(counts)])
+    return masses
