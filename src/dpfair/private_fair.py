@@ -588,12 +588,14 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
         epsilon, scores = float(division.release_epsilon), self._scores(records)
         edges: ArrayLike = score_grid(epsilon)
         grain = None
-        # The minimum is about counted records, of which there are more or fewer than planned on.
-        ratio = division.share(division.train_scope) / division.share(division.release_scope)
-        smallest = self.smallest_group * ratio
+        # How many records are counted for each that was planned on.
+        ratio = division.share(division.release_scope) / division.share(division.train_scope)
         if plan is not None and division.decision_epsilon is not None:
             self.planned_ = planned_rule(
-                plan, self._aim(), smallest=smallest, families=self.schema_.families
+                plan,
+                self._aim(),
+                smallest=self.smallest_group / ratio,
+                families=self.schema_.families,
             )
             self.decisions_ = self._count(
                 records,
@@ -605,7 +607,7 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
                 **how,
             )
         elif plan is not None:
-            target = planned_targets(plan, self._aim(), smallest=smallest)
+            target = planned_targets(plan, self._aim(), smallest=self.smallest_group, ratio=ratio)
             if target is not None:
                 self.targets_ = target.rates
                 edges, grain = placement_grid(target.windows, epsilon), GRAIN

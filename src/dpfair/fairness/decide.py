@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from dpfair.errors import FairnessWarning, InputError
 from dpfair.fairness.estimate import consistent_counts, estimated_masses, labelled_counts
-from dpfair.fairness.optimal import Aim, Choice, interpolated_lottery, merge_small, optimal_choice
-from dpfair.fairness.placement import place
+from dpfair.fairness.optimal import Aim, Choice, merge_small, optimal_choice
+from dpfair.fairness.placement import Window, place
 from dpfair.fairness.release import Release
 from dpfair.fairness.rules import Rule
 
@@ -69,7 +69,7 @@ class Target:
     """What planning fixes for the release: a rate for each group, and where to expect its cut."""
 
     rates: tuple[float, ...]
-    windows: tuple[tuple[float, float], ...]
+    windows: tuple[Window, ...]
 
 
 def best_rule(
@@ -125,27 +125,50 @@ def planned_rule(
     return _pooled_choice(plan, aim, classes).rule()
 
 
-def planned_targets(plan: Release, aim: Aim, *, smallest: float) -> Target | None:
+def planned_targets(plan: Release, aim: Aim, *, smallest: float, ratio: float) -> Target | None:
     """The rates that a rule should reach, from a release that is not the one to be certified.
 
-    None if a group is too small for a threshold of its own, or the notion has several rates.
+    ``ratio`` is the number of records to be counted for each that is planned on. None if a group
+    is too small for a threshold of its own, or the notion has several rates.
     """
-    if not aim.notion.monotone or (_sizes(plan) < smallest).any():
+    if not aim.notion.monotone or (ratio * _sizes(plan) < smallest).any():
         return None
     statistic = aim.notion.statistics[0]
     masses, counts = estimated_masses(plan), labelled_counts(plan)
     rates = optimal_choice(masses, counts, plan.edges, aim).values(statistic)
-    counted = np.maximum(counts[:, list(statistic.labels)].sum(axis=(1, 2)), 1)
-    noise = 2 * plan.counts[0].size / np.array(plan.noise) ** 2
-    # Both tables have a sampling error, this one also its noise; 2.5 standard deviations.
-    off = 2.5 * np.sqrt(2 * rates * (1 - rates) / counted + noise / counted**2)
-    ends = [
-        interpolated_lottery(masses, counts, plan.edges, statistic, np.clip(shifted, 0, 1))
-        for shifted in (rates + off, rates - off)
+    members = counts[:, list(statistic.labels)].sum(axis=1)
+    windows = [
+        _window(members[a], plan.edges[a], float(rates[a]), ratio, 2 * plan.counts[a].size / t**2)
+        for a, t in enumerate(plan.noise)
     ]
-    low, high = (choice.threshold_rule(statistic).cuts[:, 0] for choice in ends)
-    windows = zip(np.minimum(low, 1).tolist(), np.minimum(high, 1).tolist(), strict=True)
     return Target(tuple(rates.tolist()), tuple(windows))
+
+
+def _window(counts: Floats, edges: Floats, rate: float, ratio: float, noise: float) -> Window:
+    """Where the cut of a group will be, by its planned counts and the variance of their noise."""
+    size, ends = max(float(counts.sum()), 1.0), np.array([0.0, *edges, 1.0])
+    # Both tables have a sampling error, the planned one also its noise.
+    off = math.sqrt((1 + 1 / ratio) * rate * (1 - rate) / size + noise / size**2)
+    below = np.concatenate([[0.0], np.cumsum(counts)])
+    found = []
+    for deviations in (-3.5, 3.5, -2.5, 2.5):
+        wanted = 1 - rate + deviations * off
+        goal = size * min(max(wanted, 0.0), 1.0)
+        bin_ = int(np.clip(np.searchsorted(below, goal, side="right") - 1, 0, len(counts) - 1))
+        inside = (goal - below[bin_]) / counts[bin_] if counts[bin_] > 0 else 0.5
+        cut = ends[bin_] + min(1.0, max(0.0, inside)) * (ends[bin_ + 1] - ends[bin_])
+        found.append((bin_, float(cut)))
+    (first, _), (last, _), (_, inner_low), (_, inner_high) = found
+    return Window(
+        low=float(ends[first]),
+        high=float(ends[last + 1]),
+        inner_low=inner_low,
+        inner_high=inner_high,
+        mass=float(counts[first : last + 1].sum()) / size,
+        inner_mass=min(5 * off, 1.0),
+        rate=rate,
+        size=ratio * size,
+    )
 
 
 def placed_rule(release: Release, aim: Aim, targets: tuple[float, ...]) -> Decision:

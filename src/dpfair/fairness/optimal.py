@@ -21,7 +21,6 @@ from numbers import Real
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.interpolate import PchipInterpolator
 from scipy.optimize import linprog
 from scipy.sparse import coo_array
 
@@ -153,27 +152,6 @@ class Choice:
             accept[a, 1 : len(row) + 1] = np.cumsum(list(row.values()))
             accept[a, len(row) + 1 :] = accept[a, len(row)]
         return Rule(np.clip(np.where(accept > 1 - 1e-12, 1.0, accept), 0, 1), cuts)
-
-    def threshold_rule(self, statistic: Statistic) -> Rule:
-        """One cut per group with the same estimated values of a monotone statistic, and no coin.
-
-        Inside its bin the cut lies where a smooth monotone curve through the estimated counts
-        reaches the rate.
-        """
-        counts = self.counts[:, list(statistic.labels)].sum(axis=1)
-        cuts = np.full(len(counts), np.inf)  # a group of which nobody is accepted
-        for a, (mass, rate) in enumerate(zip(counts, self.values(statistic), strict=True)):
-            ends = np.array([0.0, *self.edges[a], 1.0])
-            below = np.concatenate([[0.0], np.cumsum(mass)])
-            curve, wanted = PchipInterpolator(ends, below), below[-1] * (1 - rate)
-            if rate > 1e-9:
-                low, high = 0.0, 1.0
-                for _ in range(50):
-                    middle = (low + high) / 2
-                    low, high = (middle, high) if curve(middle) < wanted else (low, middle)
-                cuts[a] = low
-        levels = np.tile([0.0, 1.0], (len(cuts), 1))
-        return Rule(levels, cuts[:, None])
 
 
 def optimal_choice(masses: Floats, counts: Floats, edges: Floats, aim: Aim) -> Choice:

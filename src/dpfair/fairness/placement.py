@@ -53,15 +53,18 @@ Floats = NDArray[np.float64]
 GRAIN = 100
 """Dithered scores keep two digits of the score."""
 
-NARROW_CELLS = ((2.0, 144), (1.0, 96), (0.5, 56), (0.0, 28))
-"""From which epsilon on: how many narrow cells a window has."""
+MOST_NARROW_CELLS = 480
+"""More cells would take too long to bound."""
 
-MOST_PLACED_BINS = 64 + NARROW_CELLS[0][1] + 1
-"""More cells than any grid has: the wide ones, and the narrow ones of the largest budget."""
+MOST_PLACED_BINS = 64 + MOST_NARROW_CELLS + 2 * GRAIN
+"""More cells than any grid has: the wide ones, and the narrow ones of a window."""
 
 # How an error probability is divided: the size and the cell matter little, the rates get the rest.
 _SIZE_SHARE = 0.02
 _CELL_SHARE = 0.03
+
+# How probable it is, about, that a cut is outside the inner part of its window.
+_OUTSIDE = 0.04
 
 _POINTS = 441
 _MOST_BLOCKS = 16
@@ -84,24 +87,43 @@ def dithered(scores: Floats, coins: Floats) -> Floats:
     return (whole + coins) / GRAIN
 
 
-def placement_grid(windows: Sequence[tuple[float, float]], epsilon: float) -> Floats:
+@dataclass(frozen=True)
+class Window:
+    """Where the cut of a group is expected, by a plan from outside the release.
+
+    The plan's bins from ``low`` to ``high`` hold the cut unless chance plays a trick; if scores
+    are spread evenly inside them, it is between ``inner_low`` and ``inner_high``. ``mass`` and
+    ``inner_mass`` are the shares of the group's records in the two, ``rate`` is the group's
+    target and ``size`` the number of its records to be counted.
+    """
+
+    low: float
+    high: float
+    inner_low: float
+    inner_high: float
+    mass: float
+    inner_mass: float
+    rate: float
+    size: float
+
+
+def placement_grid(windows: Sequence[Window], epsilon: float, rows: int = 2) -> Floats:
     """Edges for each group: wide cells, and narrow ones in the window where its cut is expected.
 
-    The windows come from outside the release, so the grid says nothing about its records. Every
-    cell above a cut adds its noise, so a small budget has fewer of them.
+    The windows come from outside the release, so the grid says nothing about its records. A cell
+    has ``rows`` counts, each with its noise. Narrow cells place a cut precisely, but every cell
+    above it adds its noise: their number is the one with the smallest expected bound.
     """
-    cells = next(cells for least, cells in NARROW_CELLS if epsilon >= least)
     wide = np.unique(np.round(np.array(score_grid(epsilon)) * GRAIN))
-    rows = []
-    for low, high in windows:
-        first = min(max(math.floor(low * GRAIN), 0), GRAIN - 1)
-        last = min(max(math.ceil(high * GRAIN), first + 1), GRAIN)
-        splits = max(1, cells // (last - first))
-        fine = np.arange(first * splits, last * splits + 1) / splits
-        row = np.unique(np.concatenate([wide, fine]))
-        rows.append(row[(row > 0) & (row < GRAIN)])
-    width = max(len(row) for row in rows)  # every group gets the same number of edges
-    return np.stack([_padded(row, width) for row in rows]) / GRAIN
+    rows_of_edges = []
+    for window in windows:
+        splits = _splits(window, epsilon, len(wide), rows)
+        parts = zip(_grains_of(window), splits, strict=True)
+        narrow = [np.arange(a * split, b * split + 1) / split for (a, b), split in parts]
+        row = np.unique(np.concatenate([wide, *narrow]).round(9))
+        rows_of_edges.append(row[(row > 0) & (row < GRAIN)])
+    width = max(len(row) for row in rows_of_edges)  # every group gets the same number of edges
+    return np.stack([_padded(row, width) for row in rows_of_edges]) / GRAIN
 
 
 def place(release: Release, statistic: Statistic, targets: Sequence[float] | Floats) -> Choice:
@@ -373,3 +395,35 @@ def _padded(row: Floats, width: int) -> Floats:
         widest = int(np.argmax(np.diff(ends)))
         row = np.sort(np.append(row, (ends[widest] + ends[widest + 1]) / 2))
     return row
+
+
+def _grains_of(window: Window) -> tuple[tuple[int, int], tuple[int, int]]:
+    """The window and its inner part in whole grains."""
+    ends = []
+    for low, high in ((window.low, window.high), (window.inner_low, window.inner_high)):
+        first = min(max(math.floor(low * GRAIN), 0), GRAIN - 1)
+        ends.append((first, min(max(math.ceil(high * GRAIN), first + 1), GRAIN)))
+    return ends[0], ends[1]
+
+
+def _splits(window: Window, epsilon: float, wide: int, rows: int) -> tuple[int, int]:
+    """How often to split the grains of the window, and those of its inner part."""
+    (first, last), (inner_first, inner_last) = _grains_of(window)
+    inner, outer = inner_last - inner_first, last - first - (inner_last - inner_first)
+    rest = max(0.0, window.mass - window.inner_mass)
+    best, least = (1, 1), math.inf
+    for finer in range(1, MOST_NARROW_CELLS // inner + 1):
+        for coarser in itertools.takewhile(lambda c, f=finer: c <= f, (1, 2, 4, 8, 16, 32, 64)):
+            cells = inner * finer + outer * coarser
+            if (finer, coarser) != (1, 1) and cells > MOST_NARROW_CELLS:
+                continue
+            # About half of the cells are above the cut. Two groups deviate, each to one side.
+            noise = 2 * rows * (wide + cells) / 2 / epsilon**2
+            spread = math.sqrt(window.rate * (1 - window.rate) * window.size + noise)
+            cell = window.inner_mass / (inner * finer)
+            if outer:
+                cell += _OUTSIDE * (rest / (outer * coarser) - cell)
+            expected = 2 * math.sqrt(2) * spread + window.size * cell
+            if expected < least:
+                best, least = (coarser, finer), expected
+    return best
