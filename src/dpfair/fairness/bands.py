@@ -39,7 +39,8 @@ class RuleBound:
     With probability ``confidence`` over the counted records and the noise, the gap of every pair of
     groups is at most ``pairs[(a, b)]`` (``bound`` is the largest of them). With the same
     probability every statistic of every group lies in ``intervals[statistic][group]``; for placed
-    thresholds that is a statement of its own, otherwise both hold together.
+    thresholds that is a statement of its own, otherwise both hold together. No pair has a larger
+    bound than the intervals allow.
     """
 
     bound: float
@@ -181,15 +182,16 @@ def _worst(
     for a, b in itertools.combinations(range(len(intervals[0])), 2):
         pairs[(a, b)] = max(
             max(
-                _gap(row[a][1], row[b][0], ratio=notion.ratio),
-                _gap(row[b][1], row[a][0], ratio=notion.ratio),
+                interval_gap(row[a][1], row[b][0], ratio=notion.ratio),
+                interval_gap(row[b][1], row[a][0], ratio=notion.ratio),
             )
             for row in intervals
         )
     return RuleBound(max(pairs.values(), default=0.0), confidence, method, pairs, intervals)
 
 
-def _gap(high: float, low: float, *, ratio: bool) -> float:
+def interval_gap(high: float, low: float, *, ratio: bool) -> float:
+    """The gap between the upper end of one group's rate and the lower end of another's."""
     if ratio:
         return max(0.0, 1 - low / high) if high > 0 else 0.0
     return max(0.0, high - low)

@@ -205,10 +205,20 @@ def _decision(
         rule=choice.rule(),
         lottery=choice.lottery,
         targets=targets,
-        accuracy=choice.accuracy * float(choice.masses.sum()) / max(release.total, 1),
+        accuracy=_accuracy(release, choice),
         values=np.stack([choice.values(s) for s in aim.notion.statistics]),
         acceptance=choice.acceptance,
     )
+
+
+def _accuracy(release: Release, choice: Choice) -> float:
+    """The share of right decisions by the noisy counts themselves, which have no bias."""
+    if not release.labelled:
+        return choice.accuracy
+    above = np.cumsum(release.counts[..., ::-1], axis=-1)[..., ::-1]
+    above = np.pad(above, ((0, 0), (0, 0), (0, 1)))
+    right = above[:, 1] + above[:, 0, :1] - above[:, 0]
+    return min(1.0, max(0.0, float((choice.lottery * right).sum()) / max(release.total, 1)))
 
 
 def _constant(release: Release, choice: Choice, aim: Aim) -> Choice | None:
@@ -218,7 +228,8 @@ def _constant(release: Release, choice: Choice, aim: Aim) -> Choice | None:
     comes from: those of the records about which the two disagree, with their noise.
     """
     costs = np.array(aim.costs)
-    worth = costs[1] * choice.masses[:, 1] - costs[0] * choice.masses[:, 0]
+    counts = release.counts if release.labelled else choice.masses
+    worth = costs[1] * counts[:, 1] - costs[0] * counts[:, 0]
     squares = costs[1] ** 2 * choice.masses[:, 1] + costs[0] ** 2 * choice.masses[:, 0]
     noise = np.array([0.0 if math.isinf(t) else 2 / t**2 for t in release.noise])
     accepts = np.cumsum(choice.lottery, axis=1)[:, :-1]

@@ -38,7 +38,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfair.errors import InputError
-from dpfair.fairness.bands import RuleBound
+from dpfair.fairness.bands import RuleBound, interval_gap
 from dpfair.fairness.estimate import estimated_masses, labelled_counts
 from dpfair.fairness.notions import Notion, Statistic
 from dpfair.fairness.optimal import Choice
@@ -46,7 +46,15 @@ from dpfair.fairness.rates import Interval, NoisyRate, noise_masses
 from dpfair.fairness.release import Release, score_grid
 from dpfair.fairness.tails import NoiseLaw, reaches
 
-__all__ = ["GRAIN", "dithered", "place", "placement_bound", "placement_grid"]
+__all__ = [
+    "GRAIN",
+    "Window",
+    "dithered",
+    "place",
+    "placement_bound",
+    "placement_grid",
+    "placement_levels",
+]
 
 Floats = NDArray[np.float64]
 
@@ -60,7 +68,7 @@ MOST_PLACED_BINS = 64 + MOST_NARROW_CELLS + 2 * GRAIN
 """More cells than any grid has: the wide ones, and the narrow ones of a window."""
 
 # How an error probability is divided: the size and the cell matter little, the rates get the rest.
-_SIZE_SHARE = 0.02
+_SIZE_SHARE = 0.01
 _CELL_SHARE = 0.03
 
 # How probable it is, about, that a cut is outside the inner part of its window.
@@ -135,6 +143,38 @@ def place(release: Release, statistic: Statistic, targets: Sequence[float] | Flo
     return Choice(lottery, masses, counts, release.edges, GRAIN)
 
 
+@dataclass(frozen=True)
+class Levels:
+    """Error probabilities of what a bound rests on; together they are at most that of the bound.
+
+    Of each group its ``size`` and the mass of a ``cell``, and of each ordered ``pair`` of groups
+    the sum of two deviations; or instead of the pairs each end of a group's ``rate``.
+    """
+
+    size: float
+    cell: float
+    rate: float
+    pair: float
+
+
+def placement_levels(eta: float, groups: int) -> Levels:
+    """How the error probability is divided.
+
+    The sum of two deviations exceeds the sum of their quantiles at ``rate`` with probability
+    ``pair`` at most, twice as much. So the ends of the intervals give a bound for each pair, too,
+    and the smaller of the two counts: no gap is larger than the intervals allow.
+
+    >>> levels = placement_levels(0.05, 3)
+    >>> round(3 * (levels.size + levels.cell + 2 * levels.pair), 12)
+    0.05
+    """
+    left = (1 - _SIZE_SHARE - _CELL_SHARE) * eta
+    pair = left / max(groups * (groups - 1), 1)
+    return Levels(
+        size=_SIZE_SHARE * eta / groups, cell=_CELL_SHARE * eta / groups, rate=pair / 2, pair=pair
+    )
+
+
 def placement_bound(
     release: Release, notion: Notion, targets: Sequence[float] | Floats, confidence: float
 ) -> RuleBound:
@@ -144,34 +184,32 @@ def placement_bound(
     if release.sizes is not None:
         raise InputError("Thresholds are placed in a table whose cells are all noisy.")
     k, eta, statistic = len(targets), 1 - confidence, notion.statistics[0]
-    eta_size, eta_cell = _SIZE_SHARE * eta / k, _CELL_SHARE * eta / k
+    levels = placement_levels(eta, k)
     above, below = [], []
     for a, target in enumerate(targets):
         everybody, rows = release.rate(a, 0, statistic.labels), release.rows(statistic.labels)
-        sizes = everybody.size_range(eta_size) if eta_size >= _SMALLEST else (0, 0)
+        sizes = everybody.size_range(levels.size) if levels.size >= _SMALLEST else (0, 0)
         high, low = _deviations(
             sizes, float(target), release.noise[a], len(rows), release.counts.shape[2]
         )
-        above.append(high)
-        below.append(low.shifted(_cell_mass(release, a, statistic, float(target), eta_cell)))
-    left = (1 - _SIZE_SHARE - _CELL_SHARE) * eta
-    level = left / (2 * k)
+        cell = _cell_mass(release, a, statistic, float(target), levels.cell)
+        above.append(high.shifted(0.0, 1 - float(target)))  # a rate is in [0, 1]
+        below.append(low.shifted(cell, float(target)))
     intervals: tuple[Interval, ...] = tuple(
-        (max(0.0, r - low.quantile(level)), min(1.0, r + high.quantile(level)))
+        (max(0.0, r - low.quantile(levels.rate)), min(1.0, r + high.quantile(levels.rate)))
         for r, high, low in zip(targets, above, below, strict=True)
     )
     pairs: dict[tuple[int, int], float] = {}
     if not notion.ratio and k > 1:
-        sums = _sum_quantiles(above, below, left / (k * (k - 1)))
+        sums = _sum_quantiles(above, below, levels.pair)
     for a, b in itertools.combinations(range(k), 2):
-        if notion.ratio:
-            worst = max(
-                _ratio_gap(intervals[a][0], intervals[b][1]),
-                _ratio_gap(intervals[b][0], intervals[a][1]),
-            )
-        else:
-            worst = max(targets[i] - targets[j] + float(sums[i, j]) for i, j in ((a, b), (b, a)))
-        pairs[(a, b)] = min(1.0, max(0.0, worst))
+        pairs[(a, b)] = max(
+            interval_gap(intervals[a][1], intervals[b][0], ratio=notion.ratio),
+            interval_gap(intervals[b][1], intervals[a][0], ratio=notion.ratio),
+        )
+        if not notion.ratio:
+            sharp = max(targets[i] - targets[j] + float(sums[i, j]) for i, j in ((a, b), (b, a)))
+            pairs[(a, b)] = min(pairs[(a, b)], max(0.0, sharp))
     return RuleBound(max(pairs.values(), default=0.0), confidence, "placed", pairs, (intervals,))
 
 
@@ -186,8 +224,10 @@ class _Deviation:
         fits = np.flatnonzero(self.above <= level)
         return float(self.points[fits[0]]) if len(fits) else 1.0
 
-    def shifted(self, by: float) -> _Deviation:
-        return _Deviation(self.points + by, self.above)
+    def shifted(self, by: float, most: float) -> _Deviation:
+        """The deviation plus a number, if the sum cannot exceed ``most``."""
+        points = self.points + by
+        return _Deviation(points, np.where(points >= most, 0.0, self.above))
 
 
 def _deviations(
@@ -215,8 +255,6 @@ def _deviations(
         tail = reaches(first, 1 - target - points, shortfalls, first - target * last + _TIE / 2)
         high = np.maximum(high, tail)
         low = np.maximum(low, reaches(last, target - points, lift, target * first - 2 * _TIE))
-    high[points >= 1 - target] = 0.0  # a rate is at most one
-    low[points >= target] = 0.0
     return (
         _Deviation(points, np.minimum.accumulate(high)),
         _Deviation(points, np.minimum.accumulate(low)),
@@ -374,10 +412,6 @@ def _sum_quantiles(
             low, high = np.where(fails, middle, low), np.where(fails, high, middle)
         found[i] = np.where(never, 2.0, high)  # 2 is more than any two deviations
     return found
-
-
-def _ratio_gap(low: float, high: float) -> float:
-    return 1 - low / high if high > 0 else 0.0
 
 
 def _placed(release: Release, group: int, statistic: Statistic, target: float) -> int:
