@@ -35,7 +35,9 @@ POWER = 0.9  # of the claim must be shown for pure mechanisms, or the audit sees
 NEIGHBOURS = 60
 ALARM_SEEDS = 20
 KILLS = 1000
+SPELLING_RACES = 50
 TABLES = 10_000
+FILES = 20_000
 
 
 def mechanisms() -> bool:
@@ -116,12 +118,18 @@ def ledger() -> bool:
         LedgerFile.create(folder / "race.ledger", 2, 1e-5)
         race_of = race.race_processes(folder / "race.ledger")
         print(f"16 processes x 1000 charges of 1/500 against 2: {race_of}")
+        spelt = []
+        for number in range(SPELLING_RACES):
+            LedgerFile.create(folder / f"spelt{number}.ledger", 2, 1e-5)
+            spelt.append(race.race_spellings(folder / f"spelt{number}.ledger")[0])
+        print(f"16 spellings of one scope race for a budget each: {max(spelt)} at most is granted")
         forged = folder / "forged.ledger"
         tamper.varied_ledger(forged)
         missed = tamper.undetected(forged)
         size = forged.stat().st_size
         print(f"{size} bytes flipped one after the other: {len(missed)} not detected {missed[:5]}")
     fair = (race_of.granted, race_of.charged, race_of.errors) == (1000, 1000, ())
+    fair &= set(spelt) == {1}
     return not damage.unpaid and damage.kills >= KILLS and fair and not missed
 
 
@@ -131,6 +139,15 @@ def tables() -> bool:
 
     outcome = fuzz(TABLES, number=1)
     print(f"{sum(outcome.values())} cases: {dict(outcome)}")
+    return True  # or it would have raised
+
+
+def lines() -> bool:
+    """Random bytes as CSV files, and a neighbour of each: one line is one record."""
+    from trust.fuzz_lines import fuzz_lines
+
+    outcome = fuzz_lines(FILES, number=1)
+    print(f"{outcome.total()} files and as many neighbours: {dict(outcome)}")
     return True  # or it would have raised
 
 
@@ -161,6 +178,7 @@ SECTIONS: dict[str, Callable[[], bool]] = {
     "alarms": alarms,
     "ledger": ledger,
     "tables": tables,
+    "lines": lines,
     "models": models,
 }
 

@@ -26,7 +26,7 @@ LAYERS = [
     ["inference", "split"],
     ["table"],
     ["datasets"],
-    ["schema", "privacy"],
+    ["schema", "privacy", "lines"],
     ["errors", "validate", "writing"],
 ]
 FORBIDDEN = [("privacy", "fairness"), ("privacy", "learners"), ("fairness", "learners")]

@@ -183,13 +183,20 @@ def _payment(
     ledger: ChargeTo | str | Path | None,
     unit: str | None,
 ) -> Payment:
-    def plan() -> list[tuple[str, str, DpEvent]]:
+    def plan(own: Ledger = own) -> list[tuple[str, str, DpEvent]]:
         groups = len(model.schema_.groups)
         [event] = table_events(own.row_budget[0], groups, own.relation, public_sizes=False)
         return [("", MEASURING, event)]
 
-    settings = {"epsilon": epsilon, "model": model_digest(model)}
-    return Payment(ledger, own, plan, purpose="evaluate a model", settings=settings, unit=unit)
+    return Payment(
+        ledger,
+        own,
+        plan,
+        purpose="evaluate a model",
+        settings={"epsilon": epsilon, "model": model_digest(model)},
+        unit=unit,
+        plan_at=lambda other: plan(_open_ledger(model, other, None)),
+    )
 
 
 def _private_metrics(

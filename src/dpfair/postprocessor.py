@@ -231,6 +231,7 @@ class FairPostProcessor(TabularInput, ClassifierMixin, BaseEstimator):  # type: 
             purpose="fit FairPostProcessor",
             settings=self.get_params(deep=False),
             leak=leak,
+            plan_at=lambda epsilon: self._plan_at(epsilon, None),
         )
 
     def _new_table(self, X: Any, sensitive_features: Any) -> tuple[Any, NDArray[np.int64]]:

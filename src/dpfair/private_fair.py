@@ -421,10 +421,12 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
             charges.append((division.check_scope, CHECKING, event))
         return charges
 
-    def check_plan(self, schema: Schema) -> None:
+    def check_plan(
+        self, schema: Schema, planned: list[tuple[str, str, DpEvent]] | None = None
+    ) -> None:
         """Raise ``InputError`` if settings alone tell that the model could not be saved."""
         check_plan(
-            self.planned_events(schema),
+            self.planned_events(schema) if planned is None else planned,
             schema,
             epsilon=self.epsilon,
             labelled=self.rule == "optimal",
@@ -442,6 +444,7 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
             settings=self.get_params(deep=False),
             unit=unit,
             leak="a schema that was read off the data is not" if schema.inferred else "",
+            plan_at=lambda epsilon: self._plan_at(epsilon, schema),
         )
 
     def rehearse(self, schema: Schema) -> Ledger:

@@ -32,6 +32,7 @@ from dpfair.privacy.events import DpEvent, best_of_runs, noisy_table, path_event
 from dpfair.privacy.ledger import Ledger
 from dpfair.privacy.noise import Noise, noise_source
 from dpfair.privacy.payment import ChargeTo, Payment
+from dpfair.privacy.room import Kind
 from dpfair.private_fair import PrivateFairClassifier
 from dpfair.schema import Schema
 from dpfair.split import bound_units, coin_split
@@ -189,7 +190,8 @@ class PrivateSearchCV(TabularInput, MetaEstimatorMixin, ClassifierMixin, BaseEst
             schema = template.schema_
         else:
             schema = template._fix_schema(X, np.empty(0), None, None)
-        runs = self._plan(template, schema, ledger)
+        runs_at = self._runs_at(template, schema, ledger)
+        runs = self._plan(runs_at, ledger)
         unit = getattr(template, "unit", None)
         payment = Payment(
             self.ledger,
@@ -199,6 +201,7 @@ class PrivateSearchCV(TabularInput, MetaEstimatorMixin, ClassifierMixin, BaseEst
             settings=self.get_params(deep=False),
             unit=None if unit is None else column_name(X, unit),
             leak="a schema that was read off the data is not" if schema.inferred else "",
+            plan_at=self._kind(runs_at, runs.epsilon, schema, ledger),
         )
         if records is None:
             records = template._training_records(X, y, sensitive_features)
@@ -243,7 +246,8 @@ class PrivateSearchCV(TabularInput, MetaEstimatorMixin, ClassifierMixin, BaseEst
 
     def planned_events(self, schema: Schema) -> list[tuple[str, str, DpEvent]]:
         """(scope, purpose, event) of what a fit will charge, before any record is read."""
-        runs = self._plan(self._template(), schema, self._open_ledger())
+        ledger = self._open_ledger()
+        runs = self._plan(self._runs_at(self._template(), schema, ledger), ledger)
         return [("", SEARCHING, runs.event)]
 
     def _open_ledger(self) -> Ledger:
@@ -274,13 +278,13 @@ class PrivateSearchCV(TabularInput, MetaEstimatorMixin, ClassifierMixin, BaseEst
             settings["confidence"] = 1 - (1 - template.confidence) / self.mean_runs
         return template.set_params(**{k: v for k, v in settings.items() if k in own})
 
-    def _plan(self, template: Any, schema: Schema, ledger: Ledger) -> Runs:
+    def _runs_at(self, template: Any, schema: Schema, ledger: Ledger) -> Callable[[float], Runs]:
+        """The plan of a search whose runs have this epsilon."""
         candidates = tuple(ParameterGrid(self.param_distributions))
         taken = FIXED.intersection(name for params in candidates for name in params)
         if taken:
             raise InputError(f"The search itself sets {', '.join(sorted(taken))}; leave it out.")
         models = [_candidate(template, params) for params in candidates]
-        row_epsilon, row_delta = ledger.row_budget
 
         def runs_at(epsilon: float) -> Runs:
             score = (self.score_epsilon or SCORE_SHARE * epsilon) / ledger.rows_per_unit
@@ -291,10 +295,38 @@ class PrivateSearchCV(TabularInput, MetaEstimatorMixin, ClassifierMixin, BaseEst
             event = best_of_runs(alternatives, self.mean_runs, self.shape)
             return Runs(epsilon, score, self.mean_runs, self.shape, candidates, event)
 
+        return runs_at
+
+    def _plan(self, runs_at: Callable[[float], Runs], ledger: Ledger) -> Runs:
+        row_epsilon, row_delta = ledger.row_budget
+
         def cost(epsilon: float) -> float:
             return epsilon_of(runs_at(epsilon).event, row_delta, ledger.relation)
 
         return runs_at(_largest_within(float(row_epsilon), cost, most=ledger.epsilon))
+
+    def _kind(
+        self, runs_at: Callable[[float], Runs], most: float, schema: Schema, ledger: Ledger
+    ) -> Kind:
+        """Searches like this one with runs of another epsilon.
+
+        A search whose epsilon is what such runs cost together has no larger runs. To look for the
+        runs is as quick as to plan one search. For persons with several records the delta of a
+        record depends on epsilon, and searches are planned as a whole.
+        """
+        if ledger.rows_per_unit > 1:
+
+            def whole(epsilon: float) -> DpEvent:
+                other = clone(self).set_params(epsilon=epsilon)
+                [(_, _, event)] = other.planned_events(schema)
+                return event
+
+            return Kind("this job", whole, ledger.epsilon)
+
+        def said(epsilon: float) -> float:
+            return epsilon_of(runs_at(epsilon).event, ledger.row_budget[1], ledger.relation)
+
+        return Kind("this job", lambda epsilon: runs_at(epsilon).event, most, said)
 
 
 def _largest_within(budget: float, cost: Callable[[float], float], *, most: float) -> float:

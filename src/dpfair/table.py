@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfair.errors import InputError, SchemaError
+from dpfair.lines import read_lines
 from dpfair.schema import Categorical, Numeric, Outcome, Schema, plain_text
 
 if TYPE_CHECKING:
@@ -192,21 +193,16 @@ def row_identities(table: Any, groups: NDArray[np.int64]) -> list[bytes]:
 
 
 def read_table(path: str | Path) -> pl.DataFrame:
-    """Read a CSV file (every value as text, so that reading cannot fail on a value) or Parquet."""
+    """Read a CSV file (every value as text, every line as one record) or Parquet."""
     import polars as pl
 
     path = Path(path)
     if not path.is_file():
         raise InputError(f"There is no file {path}.")
     try:
-        if path.suffix.lower() in {".parquet", ".pq"}:
-            frame = pl.read_parquet(path)
-        else:
-            frame = pl.read_csv(
-                path, infer_schema=False, truncate_ragged_lines=True, encoding="utf8-lossy"
-            )
-    except pl.exceptions.NoDataError:
-        raise InputError(f"The file {path} is empty.") from None
+        if path.suffix.lower() not in {".parquet", ".pq"}:
+            return read_lines(path)
+        frame = pl.read_parquet(path)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
         # Without its cause, which may quote a record.
         raise InputError(f"The file {path} is not a readable table.") from None

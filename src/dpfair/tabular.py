@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 import warnings
 from collections.abc import Sequence
@@ -80,6 +81,9 @@ class TabularInput:
             planned: list[tuple[str, str, DpEvent]] = self.planned_events(schema)  # type: ignore[attr-defined]
             return planned
 
+        def plan_at(epsilon: float) -> list[tuple[str, str, DpEvent]]:
+            return self._plan_at(epsilon, self._fix_schema(X, np.empty(0), None, None))
+
         unit = getattr(self, "unit", None)
         return Payment(
             self.ledger,
@@ -89,7 +93,17 @@ class TabularInput:
             settings=self.get_params(deep=False),  # type: ignore[attr-defined]
             unit=None if unit is None else column_name(X, unit),
             leak=leak,
+            plan_at=plan_at,
         )
+
+    def _plan_at(self, epsilon: float, schema: Schema | None) -> list[tuple[str, str, DpEvent]]:
+        """What the same fit would charge with another budget, if its model could be saved."""
+        other: Any = copy.copy(self)
+        other.epsilon = epsilon
+        planned: list[tuple[str, str, DpEvent]] = other.planned_events(schema)
+        if hasattr(other, "check_plan"):
+            other.check_plan(schema, planned)
+        return planned
 
     def _training_records(self, X: Any, y: Any, sensitive_features: Any) -> Records:
         """Fix the schema and encode; values that contradict a declared schema never raise.

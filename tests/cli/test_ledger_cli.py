@@ -7,10 +7,13 @@ import os
 import sqlite3
 
 import pytest
+from sample_tables import LOANS
 
+from dpfair import BudgetError, PrivateFairClassifier, Schema
 from dpfair.cli import _run
 from dpfair.privacy.events import noisy_table
 from dpfair.privacy.ledger_file import LedgerFile
+from dpfair.privacy.payment import whole_event
 
 
 @pytest.fixture
@@ -22,6 +25,8 @@ def path(tmp_path):
 def ledger(path):
     ledger = LedgerFile.create(path, 3, 1e-5, name="loans")
     event = noisy_table("1/2", "add_remove")
+    ledger.add_scope("2025")
+    ledger.add_scope("2025/north")
     ledger.charge(event, scope="2025/north", purpose="count \x1b[31mloans", key="monday")
     ledger.charge(event, scope="", purpose="fit")
     ledger.close()
@@ -56,7 +61,7 @@ def init(path, *options):
 def test_without_a_command_there_is_help(capsys):
     code, out, _ = run(capsys)
     assert code == 0
-    for command in ("init", "show", "history", "verify", "export"):
+    for command in ("init", "show", "add-scope", "history", "verify", "export"):
         assert command in out
 
 
@@ -100,7 +105,7 @@ def test_init_refuses_a_place_that_is_taken_or_missing(capsys, ledger, path, tmp
     assert LedgerFile(path).spent == 1
 
 
-def test_show_tells_what_is_left(capsys, ledger, path):
+def test_show_tells_what_is_spent_and_what_fits(capsys, ledger, path):
     result = run_json(capsys, "show", path)
     assert result == {
         "file": str(path),
@@ -112,14 +117,82 @@ def test_show_tells_what_is_left(capsys, ledger, path):
         "unit": None,
         "rows_per_unit": 1,
         "spent": 1.0,
-        "left": 2.0,
+        "next": {"scope": "", "pure": 2.0, "fit": 1.762},
         "charges": 2,
+        "scopes": [
+            {"scope": "", "spent": 1.0},
+            {"scope": "2025", "spent": 1.0},
+            {"scope": "2025/north", "spent": 1.0},
+        ],
         "head": ledger.head,
     }
     code, out, _ = run(capsys, "show", path)
     assert code == 0
-    for part in ("loans", "spent    epsilon 1.0000 by 2 charges", "left     epsilon 2.0000"):
+    for part in (
+        "loans",
+        "spent    epsilon 1.0000 by 2 charges",
+        "next     epsilon 2 at most for a pure job (delta 0",
+        "epsilon 1.762 at most for a fit (default settings, delta 1e-05)",
+        "scope    2025/north: epsilon 1.0000 spent",
+    ):
         assert part in out
+
+
+def test_what_show_says_is_granted(capsys, path):
+    LedgerFile.create(path, 3, 1e-5)
+    folder = path.parent
+    (folder / "loans.json").write_text(json.dumps(LOANS))
+    asked = ["fit", "none.csv", "--schema", str(folder / "loans.json"), "--ledger", str(path)]
+    asked += ["--dry-run", "--epsilon"]
+    model = PrivateFairClassifier(2, schema=Schema.from_dict(LOANS))
+    charges = [(scope, event) for scope, _, event in model.planned_events(model.schema)]
+    LedgerFile(path).charge(whole_event(charges), scope="", purpose="fit")
+    most = run_json(capsys, "show", path)["next"]
+    assert most["fit"] < 0.75  # of the 1 that is not spent
+    assert _run([*asked, str(most["fit"])]) == 0
+    assert _run([*asked, str(1.01 * most["fit"])]) == 3
+    assert "would be granted to this job" in capsys.readouterr().err
+    ledger = LedgerFile(path)
+    ledger.check(noisy_table(str(most["pure"]), "add_remove"), scope="", purpose="x")
+    with pytest.raises(BudgetError):
+        ledger.check(noisy_table(1.01 * most["pure"], "add_remove"), scope="", purpose="x")
+
+
+def test_show_tells_what_fits_in_a_part(capsys, ledger, path):
+    ledger.add_scope("2026")
+    event = noisy_table("3/2", "add_remove")
+    ledger.charge(event, scope="2025/north", purpose="count")
+    assert run_json(capsys, "show", path)["next"]["pure"] == 0.5
+    assert run_json(capsys, "show", path, "--scope", "2026")["next"]["pure"] == 2.5
+    assert "on 2026 (delta 0" in run(capsys, "show", path, "--scope", "2026")[1]
+    assert "was not declared" in refused(capsys, "show", path, "--scope", "2027")
+
+
+def test_a_scope_is_declared_once(capsys, path):
+    LedgerFile.create(path, 3, 1e-5)
+    code, out, _ = run(capsys, "add-scope", path, "north", "2025", "2025/north", "north")
+    assert code == 0
+    assert out.splitlines()[1:] == [
+        f"{scope}: epsilon 0.0000 spent" for scope in ("north", "2025", "2025/north")
+    ]
+    found = run_json(capsys, "add-scope", path, "south")
+    assert [s["scope"] for s in found["scopes"]] == ["", "north", "2025", "2025/north", "south"]
+    assert found["head"] == LedgerFile(path).head
+    for name in ("North", "n\u043erth", "n0rth", "2025 /north", "2025/NORTH"):
+        assert "looks like" in refused(capsys, "add-scope", path, name)
+    assert "declare that one first" in refused(capsys, "add-scope", path, "2026/north")
+    assert "Missing argument" in refused(capsys, "add-scope", path)
+    assert LedgerFile(path).head == found["head"]
+
+
+def test_a_ledger_of_another_format_is_told_what_to_do(capsys, path, monkeypatch):
+    from dpfair.privacy import ledger_rows
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ledger_rows, "FORMAT", 1)
+        LedgerFile.create(path, 3, 1e-5)
+    for command in ("show", "verify", "export"):
+        assert "is of format 1" in refused(capsys, command, path)
 
 
 def test_history_lists_the_charges_and_cannot_steer_the_terminal(capsys, ledger, path):
@@ -139,11 +212,11 @@ def test_history_lists_the_charges_and_cannot_steer_the_terminal(capsys, ledger,
 def test_verify_finds_a_ledger_in_order(capsys, ledger, path):
     code, out, _ = run(capsys, "verify", path)
     assert code == 0
-    assert "is in order (rows: 3, charges: 2)" in out
+    assert "is in order (rows: 5, charges: 2)" in out
     assert "only with --head" in out
     result = run_json(capsys, "verify", path, "--head", ledger.head)
     assert result["verified"] is True
-    assert (result["rows"], result["charges"], result["image"]) == (3, 2, True)
+    assert (result["rows"], result["charges"], result["image"]) == (5, 2, True)
 
 
 def test_a_failed_verification_exits_with_one(capsys, ledger, path):
@@ -180,7 +253,7 @@ def test_export_writes_the_chain(capsys, ledger, path, tmp_path):
     assert lines[-1]["hash"] == ledger.head
     assert run_json(capsys, "export", path)["rows"] == lines
     target = tmp_path / "export.jsonl"
-    assert run_json(capsys, "export", path, "--out", target) == {"export": str(target), "rows": 3}
+    assert run_json(capsys, "export", path, "--out", target) == {"export": str(target), "rows": 5}
     assert target.read_text() == out
     assert "cannot be written" in refused(capsys, "export", path, "--out", tmp_path)
 

@@ -89,8 +89,46 @@ def test_a_job_that_crashed_after_paying_is_not_drawn_again(folder, capsys, monk
 
 def test_parts_of_the_data_set_are_charged_apart(folder, capsys):
     for part in ("north", "south"):
-        assert fit(capsys, "--scope", part, "--out", part, epsilon=1.5)[0] == 0
+        assert fit(capsys, "--scope", part, "--new-scope", "--out", part, epsilon=1.5)[0] == 0
     assert fit(capsys, epsilon=1.5)[0] == 3
+
+
+def test_another_spelling_of_a_part_is_refused(folder, capsys):
+    part = ("--scope", "north")
+    code, _, err = fit(capsys, *part, "--dry-run")
+    assert (code, "'north' was not declared" in err) == (2, True)
+    assert fit(capsys, *part, "--new-scope", "--dry-run")[0] == 0
+    assert not LedgerFile("loans.ledger").scopes.keys() - {""}
+    assert fit(capsys, *part, "--new-scope", "--out", "m.dpfair", epsilon=2)[0] == 0
+    for spelling in ("North", "NORTH", "n\u043erth", "n0rth", " north"):
+        for more in ([], ["--new-scope"]):
+            code, out, err = fit(capsys, "--scope", spelling, *more, "--out", "m2.dpfair")
+            assert (code, out) == (2, "")
+            assert "looks like 'north'" in err
+    asked = ("evaluate", "m.dpfair", "loans.csv", "--ledger", "loans.ledger")
+    asked += ("--private-epsilon", 1, "--new-scope", "--scope")
+    assert "looks like 'north'" in run(capsys, *asked, "North")[2]
+    assert run(capsys, *asked, "south")[0] == 0
+    assert len(LedgerFile("loans.ledger").entries) == 2
+    assert LedgerFile("loans.ledger").verify().charges == 2
+
+
+def test_a_new_scope_needs_a_name(folder, capsys):
+    code, _, err = fit(capsys, "--new-scope")
+    assert (code, "belongs to --scope" in err) == (2, True)
+
+
+def test_a_refused_job_passes_with_the_epsilon_that_it_is_told(folder, capsys):
+    assert fit(capsys, "--out", "m.dpfair", epsilon=1)[0] == 0
+    code, _, err = fit(capsys, "--out", "m2.dpfair", epsilon=1.5)
+    assert code == 3
+    most = float(err.split("At most epsilon ")[1].split()[0])
+    assert fit(capsys, "--out", "m2.dpfair", epsilon=1.01 * most)[0] == 3
+    assert fit(capsys, "--out", "m2.dpfair", epsilon=most)[0] == 0
+    asked = ("evaluate", "m.dpfair", "loans.csv", "--ledger", "loans.ledger", "--private-epsilon")
+    code, _, err = run(capsys, *asked, 1)
+    assert code == 3
+    assert "would be granted to this job" in err
 
 
 @pytest.mark.parametrize(
@@ -113,7 +151,7 @@ def test_what_a_ledger_does_not_pay_for_is_one_sentence(folder, capsys, more, wo
 
 
 def test_keys_and_scopes_need_a_ledger(folder, capsys):
-    for more in (["--key", "a"], ["--scope", "a"]):
+    for more in (["--key", "a"], ["--scope", "a"], ["--new-scope"]):
         code, _, err = run(
             capsys, "fit", "loans.csv", "--schema", "loans.json", "--epsilon", 1, *more
         )

@@ -55,6 +55,7 @@ def test_it_is_a_ledger(ledger):
     assert isinstance(ledger, Ledger)
     assert (ledger.name, ledger.unit, ledger.composition) == ("loans", None, "adaptive")
     assert ledger.private
+    ledger.add_scope("train")
     receipt = pay(ledger, table("1/2"), "train", "count")
     assert len(receipt.draw(table("1/2")).discrete_laplace([1, 2])) == 2
     with pytest.raises(ReceiptError):
@@ -89,7 +90,7 @@ def test_it_charges_what_memory_charges(tmp_path, k):
         ("", OneOfDpEvent((gaussian_steps(90.0, 1.0, 2), noisy_table("1/5", "replace_one")))),
         ("train/a", noisy_table("1/3", "replace_one")),
     ]:
-        pay(file, event, scope)
+        pay(file, event, scope, new_scope=True)
         pay(memory, event, scope)
         assert file.spent == memory.spent
     again = LedgerFile(tmp_path / "x")
@@ -289,6 +290,8 @@ def test_a_paid_job_hears_so_even_if_the_budget_is_empty(ledger):
 
 
 def test_a_key_belongs_to_one_job(ledger):
+    for scope in ("a", "b"):
+        ledger.add_scope(scope)
     pay(ledger, compose([table("1/4")] * 2), "a", key="monday")
     for scope, event in (("a", table("1/2")), ("b", compose([table("1/4")] * 2))):
         with pytest.raises(InputError, match="belongs to another job") as caught:

@@ -21,7 +21,7 @@ def ledger(tmp_path):
     fit = OneOfDpEvent((gaussian_steps(40.0, 1.0, 2), TABLE))
     ledger.charge(fit, scope="", purpose="fit", key="fit")
     ledger.keep("fit", b"result" * 2000)
-    ledger.charge(TABLE, scope="a", purpose="count", key="count")
+    ledger.charge(TABLE, scope="a", purpose="count", key="count", new_scope=True)
     ledger.close()
     return ledger
 
@@ -49,7 +49,7 @@ def forge(path, change=lambda seq, body: None, statement="SELECT 1"):
 
 def test_a_ledger_is_in_order_open_or_closed(ledger):
     closed = ledger.verify()
-    assert (closed.rows, closed.charges, closed.image) == (4, 2, True)
+    assert (closed.rows, closed.charges, closed.image) == (5, 2, True)
     assert closed.head == ledger.head
     assert closed.spent == ledger.spent
     ledger.charge(TABLE, scope="a", purpose="the newest row is in the log only")
@@ -81,7 +81,7 @@ def test_rows_taken_from_the_end_are_found_with_a_head(ledger):
 
 def lower(field, amount):
     def change(seq, body):
-        if seq == 3:
+        if seq == 4:
             body[field] = str(Fraction(body[field]) + amount)
 
     return change
@@ -95,11 +95,18 @@ def lower(field, amount):
         lower("spent", Fraction(-1, 100)),
         lower("spent", Fraction(100)),
         lambda seq, body: body.update(epsilon="1/2") if seq == 0 else None,
-        lambda seq, body: body.update(key="fit") if seq == 3 else None,
-        lambda seq, body: body.update(scope="a//b") if seq == 3 else None,
-        lambda seq, body: body["event"].update(noise_parameter=0.125) if seq == 3 else None,
+        lambda seq, body: body.update(key="fit") if seq == 4 else None,
+        lambda seq, body: body.update(scope="a//b") if seq == 4 else None,
+        lambda seq, body: body.update(scope="b") if seq == 4 else None,
+        lambda seq, body: body.update(scope="b") if seq == 3 else None,
+        lambda seq, body: body.update(scope="a/b") if seq == 3 else None,
+        lambda seq, body: body.update(scope="") if seq == 3 else None,
+        lambda seq, body: body["event"].update(noise_parameter=0.125) if seq == 4 else None,
     ],
-    ids=["own epsilon", "own delta", "spent", "over", "budget", "key twice", "scope", "event"],
+    ids=[
+        *("own epsilon", "own delta", "spent", "over", "budget", "key twice", "scope"),
+        *("other scope", "other declaration", "no parent", "declared anyway", "event"),
+    ],
 )
 def test_amounts_must_follow_from_the_events(ledger, change):
     """Even if the whole chain was made anew."""
@@ -118,7 +125,7 @@ def test_results_must_be_as_their_rows_say(ledger, field):
 
 def test_another_machine_may_differ_in_the_last_digits(ledger):
     def change(seq, body):
-        if seq in (1, 3):
+        if seq in (1, 4):
             body["spent"] = str(Fraction(body["spent"]) * (1 + Fraction(1, 10**9)))
         if seq == 1:
             body["epsilon"] = str(Fraction(body["epsilon"]) * (1 - Fraction(1, 10**9)))
@@ -139,7 +146,7 @@ def test_bytes_between_the_rows_are_compared(ledger):
 
 
 def test_a_refused_file_is_not_left_open(ledger):
-    forge(ledger.path, lambda seq, body: body.update(kind="refund") if seq == 3 else None)
+    forge(ledger.path, lambda seq, body: body.update(kind="refund") if seq == 4 else None)
     with pytest.raises(LedgerTamperedError) as caught:
         LedgerFile(ledger.path)
     assert caught.tb  # as long as somebody looks at the error, its frames are alive

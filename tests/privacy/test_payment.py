@@ -101,7 +101,7 @@ def test_two_fits_cost_less_than_their_sum_and_more_than_one(path, loans, loan_s
 
 def test_disjoint_parts_of_the_data_set_compose_in_parallel(path, loans, loan_schema):
     for scope in ("north", "south"):
-        ledger = ChargeTo(path, scope=scope)
+        ledger = ChargeTo(path, scope=scope, new_scope=True)
         PrivateLogisticRegression(2, schema=loan_schema, steps=5, ledger=ledger).fit(*loans)
     assert LedgerFile(path).spent < 2.0001
     with pytest.raises(BudgetError):

@@ -17,6 +17,8 @@ from unittest.mock import patch
 
 import numpy as np
 from sample_tables import LOANS, make_loans
+from trust.fuzz_lines import fuzz_lines
+from trust.race import SPELLINGS
 
 from dpfair import LedgerFile, PrivateLogisticRegression, Schema
 from dpfair.audit.catalogue import CATALOGUE, Method
@@ -26,6 +28,7 @@ from dpfair.audit.replay import replay_method
 from dpfair.errors import (
     BudgetError,
     DpfairError,
+    InputError,
     LedgerFileError,
     PaidBeforeError,
     ReceiptError,
@@ -171,6 +174,15 @@ def _clipping(seed: int) -> Iterator[str]:
         if moved > 0.5:
             yield f"One record moves the clipped sum by {moved:.3f}, and 0.5 is promised."
             return
+
+
+@detector("lines")
+def _lines(seed: int) -> Iterator[str]:
+    """A line of a file is one record, and changes no other one."""
+    try:
+        fuzz_lines(40, seed)
+    except AssertionError as error:
+        yield f"A CSV file is misread: {error}."
 
 
 @detector("receipts")
@@ -335,6 +347,21 @@ def _tampering(seed: int) -> Iterator[str]:
         except LedgerFileError:
             return
     yield "A forged row was not noticed."
+
+
+@detector("spellings")
+def _spellings(seed: int) -> Iterator[str]:
+    """A second spelling of a scope gets no second budget, nor does a scope that nobody declared."""
+    event = noisy_table(2, "add_remove")
+    with _ledger() as path:
+        ledger = LedgerFile(path)
+        ledger.charge(event, scope="north", purpose="a part", new_scope=True)
+        for scope in (*SPELLINGS[1:], "north/", "nroth"):
+            try:
+                ledger.charge(event, scope=scope, purpose="again", new_scope=scope != "nroth")
+            except InputError:
+                continue
+            yield f"A budget of 2 paid for 4: the scope was called {scope!a} this time."
 
 
 @detector("scopes")

@@ -34,6 +34,16 @@ def threads(folder: Path) -> str:
     return str(race.race_threads(folder / "race"))
 
 
+def spellings(folder: Path) -> str:
+    granted = []
+    for number in range(50):
+        path = folder / f"spellings{number}"
+        LedgerFile.create(path, 2, 1e-5)
+        granted.append(race.race_spellings(path)[0])
+        LedgerFile(path).verify()
+    return f"50 races of 16 spellings of one scope, budgets granted in each: {set(granted)}"
+
+
 def killing(folder: Path) -> str:
     return str(crash.kill_at_random(folder, 1000))
 
@@ -58,6 +68,7 @@ TRIALS = {
     "serial": serial,
     "race": racing,
     "threads": threads,
+    "spellings": spellings,
     "crash": killing,
     "stop": stopping,
     "torn": tearing,

@@ -14,8 +14,9 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+import polars as pl
 
-from dpfair import private_fair, search, validate
+from dpfair import private_fair, search, table, validate
 from dpfair.fairness import release as release_module
 from dpfair.learners import descent, features, logistic
 from dpfair.privacy import (
@@ -26,12 +27,14 @@ from dpfair.privacy import (
     ledger_rows,
     ledger_store,
     ledger_verify,
+    scopes,
     tally,
 )
 from dpfair.privacy import ledger as ledger_module
 from dpfair.privacy.ledger_file import LedgerFile
 from dpfair.privacy.noise import Noise
 from dpfair.privacy.payment import Payment
+from dpfair.privacy.scopes import Scopes
 from dpfair.tabular import TabularInput
 
 __all__ = ["MUTANTS", "Mutant"]
@@ -421,6 +424,17 @@ def _permuted_split():
         yield
 
 
+@mutant("a quote reaches into the lines after its own", "lines")
+def _quotes_across_lines():
+    def crossing(path):
+        return pl.read_csv(
+            path, infer_schema=False, truncate_ragged_lines=True, encoding="utf8-lossy"
+        )
+
+    with patched((table, "read_lines", crossing)):
+        yield
+
+
 _exact_counts = release_module.exact_counts
 
 
@@ -715,4 +729,28 @@ def _parts_apart():
         return real(alone, scope, amount)
 
     with patched((tally.Tally, "total", apart)):
+        yield
+
+
+_check_scope = Scopes.check
+
+
+@mutant("a look-alike of a scope is a new one", "spellings")
+def _look_alikes():
+    with patched((Scopes, "_twin", lambda self, scope: None)):
+        yield
+
+
+@mutant("only the case of scopes is compared", "spellings")
+def _only_case():
+    with patched((scopes, "skeletons", lambda name: frozenset([name.casefold()]))):
+        yield
+
+
+@mutant("a charge brings its scope into being", "spellings")
+def _undeclared():
+    def declared(self, scope, *, new=False):
+        _check_scope(self, scope, new=True)
+
+    with patched((Scopes, "check", declared)):
         yield

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
-from dpfair.errors import BudgetError
+from dpfair.errors import BudgetError, InputError
 from dpfair.privacy.events import noisy_table
 from dpfair.privacy.ledger_file import LedgerFile
 
@@ -52,6 +52,46 @@ def race_threads(path: Path, threads: int = 8, charges: int = 1000) -> Outcome:
 
     runners = [threading.Thread(target=run) for _ in range(threads)]
     return _race(path, runners, start, lambda: answers)
+
+
+SPELLINGS = (
+    "north",
+    "North",
+    "NORTH",
+    "n\u043erth",
+    "n0rth",
+    "no\u0308rth",
+    "north ",
+    "nor\u200bth",
+)
+
+
+def race_spellings(path: Path, processes: int = 16) -> tuple[int, list[str]]:
+    """Every process declares one of many spellings of a scope, with a charge of the whole budget.
+
+    Returns how many were granted and the scopes that the file knows.
+    """
+    context = multiprocessing.get_context("fork")
+    start, answers = context.Barrier(processes), context.Queue()
+
+    def run(spelling: str) -> None:
+        ledger = LedgerFile(path)
+        event = noisy_table(ledger.budget_epsilon, "add_remove")
+        start.wait()
+        try:
+            ledger.charge(event, scope=spelling, purpose="race", new_scope=True)
+            answers.put(True)
+        except (BudgetError, InputError):
+            answers.put(False)
+
+    spellings = [SPELLINGS[n % len(SPELLINGS)] for n in range(processes)]
+    runners = [context.Process(target=run, args=(spelling,)) for spelling in spellings]
+    for runner in runners:
+        runner.start()
+    granted = sum(answers.get() for _ in runners)
+    for runner in runners:
+        runner.join()
+    return granted, list(LedgerFile(path).scopes)
 
 
 def ask(ledger: LedgerFile, charges: int) -> tuple[int, int, list[str]]:

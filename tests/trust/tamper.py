@@ -17,8 +17,9 @@ def varied_ledger(path: Path, rows: int = 50) -> LedgerFile:
     table, steps = noisy_table("1/10", "add_remove"), gaussian_steps(60.0, 1.0, 10)
     ledger.charge(OneOfDpEvent((steps, table)), scope="", purpose="fit", key="fit")
     ledger.keep("fit", os.urandom(6000))  # longer than a page
-    for n in range(rows - 3):
-        ledger.charge(table, scope=f"year/{n % 3}", purpose=f"count {n}")
+    ledger.add_scope("year")
+    for n in range(rows - 7):
+        ledger.charge(table, scope=f"year/{n % 3}", purpose=f"count {n}", new_scope=True)
     ledger.close()
     return ledger
 

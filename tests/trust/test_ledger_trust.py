@@ -5,10 +5,13 @@ The same functions run at full size from ``python tests/trust/full_ledger.py``.
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from trust import crash, race, tamper
 
 from dpfair.privacy.ledger_file import LedgerFile
+from dpfair.privacy.scopes import Scopes
 
 
 @pytest.mark.parametrize("run", [race.race_processes, race.race_threads])
@@ -36,6 +39,32 @@ def test_a_race_is_lost_without_the_decision_inside_the_transaction(tmp_path, mo
     path = tmp_path / "race.ledger"
     LedgerFile.create(path, "1/50", 1e-5)
     assert race.race_processes(path, 8, 10).granted > 10
+
+
+def test_only_one_spelling_of_a_scope_gets_its_budget(tmp_path):
+    path = tmp_path / "race.ledger"
+    LedgerFile.create(path, 1, 1e-5)
+    granted, scopes = race.race_spellings(path, 8)
+    assert granted == 1
+    assert len(scopes) == 2
+    assert LedgerFile(path).verify().charges == 1
+
+
+def test_spellings_race_without_the_decision_inside_the_transaction(tmp_path, monkeypatch):
+    """The negative twin: whoever found no look-alike before, declares."""
+    decide = Scopes.check
+    asked = []
+
+    def looked_before(self, scope, *, new=False):
+        asked.append(scope)
+        if len(asked) == 1:
+            time.sleep(0.2)  # until all have asked once
+            decide(self, scope, new=new)
+
+    monkeypatch.setattr(Scopes, "check", looked_before)
+    path = tmp_path / "race.ledger"
+    LedgerFile.create(path, 1, 1e-5)
+    assert race.race_spellings(path, 8)[0] > 1
 
 
 @pytest.mark.parametrize("stop", [False, True], ids=["kill", "stop"])

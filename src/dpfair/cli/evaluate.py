@@ -13,6 +13,7 @@ from dpfair.cli.options import (
     LedgerPath,
     LedgerScope,
     ModelFile,
+    NewScope,
     charge_to,
 )
 from dpfair.cli.output import print_json, say
@@ -28,6 +29,7 @@ def evaluate(
     ] = None,
     ledger: LedgerPath = None,
     scope: LedgerScope = "",
+    new_scope: NewScope = False,
     key: LedgerKey = None,
     as_json: AsJson = False,
 ) -> None:
@@ -37,7 +39,7 @@ def evaluate(
     from dpfair.evaluation import evaluate as measure
     from dpfair.model_file import load_model
 
-    to = charge_to(ledger, scope, key)
+    to = charge_to(ledger, scope, key, new_scope)
     if to is not None and private_epsilon is None:
         raise InputError("--ledger belongs to --private-epsilon: exact numbers cannot be paid for.")
     fitted = load_model(model)

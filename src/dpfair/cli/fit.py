@@ -18,6 +18,7 @@ from dpfair.cli.options import (
     LedgerKey,
     LedgerPath,
     LedgerScope,
+    NewScope,
     Seed,
     charge_to,
     numbers,
@@ -87,6 +88,7 @@ def fit(
     composition: Annotated[str, typer.Option(help="tight or basic (the paper's sum).")] = "tight",
     ledger: LedgerPath = None,
     scope: LedgerScope = "",
+    new_scope: NewScope = False,
     key: LedgerKey = None,
     seed: Seed = None,
     out: Annotated[Path | None, typer.Option(help="Write the model to this file.")] = None,
@@ -100,7 +102,7 @@ def fit(
     validate.positive(epsilon=epsilon)
     validate.in_open_interval(0, 1, delta=delta)
     check_writable(out, report, inputs=[ledger, schema, data_file(data)])
-    payer = charge_to(ledger, scope, key)
+    payer = charge_to(ledger, scope, key, new_scope)
     if dry_run and infer_schema:
         raise InputError("--dry-run reads no record, and --infer-schema would have to.")
     frame = None

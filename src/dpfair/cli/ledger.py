@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dpfair.cli.ledger_summary import print_scopes, print_summary, printable
 from dpfair.cli.options import AsJson
 from dpfair.cli.output import amount, check_writable, print_json, say
 from dpfair.errors import LedgerTamperedError
@@ -69,13 +70,34 @@ def init(
         unit=unit,
         rows_per_unit=rows_per_unit,
     )
-    _print_summary(made, as_json=as_json)
+    print_summary(made, as_json=as_json)
 
 
 @ledger.command()
-def show(file: File, as_json: AsJson = False) -> None:
-    """What FILE has spent, and what is left."""
-    _print_summary(_opened(file), as_json=as_json)
+def show(
+    file: File,
+    scope: Annotated[
+        str, typer.Option(help="The part of the data set that the next job is about.")
+    ] = "",
+    as_json: AsJson = False,
+) -> None:
+    """What FILE has spent in every scope, and what a next job may cost."""
+    print_summary(_opened(file), scope, as_json=as_json)
+
+
+@ledger.command()
+def add_scope(
+    file: File,
+    scopes: Annotated[
+        list[str], typer.Argument(metavar="SCOPE...", help="Such as 2025 and then 2025/north.")
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Declare parts of the data set of FILE, so that jobs can be charged to them."""
+    opened = _opened(file)
+    for scope in scopes:
+        opened.add_scope(scope)
+    print_scopes(opened, as_json=as_json)
 
 
 @ledger.command()
@@ -105,9 +127,9 @@ def history(file: File, as_json: AsJson = False) -> None:
         rows.append(
             (
                 charge.time[:19].replace("T", " "),
-                _printable(charge.scope) or "all",
-                _printable(charge.purpose),
-                _printable(charge.key or "-"),
+                printable(charge.scope) or "all",
+                printable(charge.purpose),
+                printable(charge.key or "-"),
                 amount(float(charge.epsilon)),
                 amount(float(charge.spent)),
             )
@@ -179,39 +201,3 @@ def _opened(file: Path) -> LedgerFile:
     from dpfair.privacy.ledger_file import LedgerFile
 
     return LedgerFile(file)
-
-
-def _print_summary(file: LedgerFile, *, as_json: bool) -> None:
-    charges, spent = len(file.entries), file.spent
-    if as_json:
-        summary: dict[str, Any] = {
-            "file": str(file.path),
-            "name": file.name,
-            "epsilon": file.epsilon,
-            "delta": file.delta,
-            "relation": file.relation,
-            "planned": file.composition == "tight",
-            "unit": file.unit,
-            "rows_per_unit": file.rows_per_unit,
-            "spent": spent,
-            "left": file.epsilon - spent,
-            "charges": charges,
-            "head": file.head,
-        }
-        print_json(summary)
-        return
-    whom = "every record"
-    if file.unit is not None:
-        whom = f"every person (column {_printable(file.unit)}, {file.rows_per_unit} records)"
-    print(f"{_printable(file.name) or 'Ledger'}: {file.path}")
-    print(f"  budget   epsilon {file.epsilon:g} at delta {file.delta:g}, {file.relation}, {whom}")
-    when = "beforehand" if file.composition == "tight" else "as results come in"
-    print(f"  jobs     chosen {when}")
-    print(f"  spent    epsilon {amount(spent)} by {charges} charges")
-    print(f"  left     epsilon {amount(max(file.epsilon - spent, 0))}")
-    print(f"  head     {file.head}")
-
-
-def _printable(text: str) -> str:
-    """A text from the file, without characters that could steer a terminal."""
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)

@@ -20,6 +20,7 @@ __all__ = [
     "LedgerPath",
     "LedgerScope",
     "ModelFile",
+    "NewScope",
     "Seed",
     "charge_to",
     "numbers",
@@ -46,17 +47,25 @@ LedgerScope = Annotated[
 LedgerKey = Annotated[
     str | None, typer.Option(help="A name for this job: tried again, it neither pays nor draws.")
 ]
+NewScope = Annotated[
+    bool,
+    typer.Option("--new-scope", help="Declare --scope with this job, if the ledger has it not."),
+]
 
 
-def charge_to(ledger: Path | None, scope: str, key: str | None) -> ChargeTo | None:
+def charge_to(
+    ledger: Path | None, scope: str, key: str | None, new_scope: bool = False
+) -> ChargeTo | None:
     """Who pays, if anybody."""
     if ledger is None:
-        if scope or key is not None:
-            raise InputError("--scope and --key belong to --ledger.")
+        if scope or key is not None or new_scope:
+            raise InputError("--scope, --new-scope and --key belong to --ledger.")
         return None
+    if new_scope and not scope:
+        raise InputError("--new-scope belongs to --scope: the whole data set needs no declaration.")
     from dpfair.privacy.payment import ChargeTo
 
-    return ChargeTo(ledger, scope, key)
+    return ChargeTo(ledger, scope, key, new_scope)
 
 
 def numbers(text: str, option: str) -> list[float]:

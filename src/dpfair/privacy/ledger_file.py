@@ -7,19 +7,30 @@ import json
 import re
 import sqlite3
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from numbers import Rational
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
-from dpfair.errors import InputError, LedgerTamperedError, PaidBeforeError
-from dpfair.privacy import filesystem, ledger_store
+from dpfair.errors import BudgetError, InputError, LedgerTamperedError, PaidBeforeError
+from dpfair.privacy import filesystem, ledger_store, room
 from dpfair.privacy.accountants import cost
 from dpfair.privacy.events import DpEvent
-from dpfair.privacy.ledger import Entry, Ledger, Receipt, check_scope
+from dpfair.privacy.ledger import Entry, Ledger, Receipt
 from dpfair.privacy.ledger_connection import LedgerConnection
-from dpfair.privacy.ledger_rows import Charge, Kept, Opening, Row, chained, read_row
+from dpfair.privacy.ledger_rows import (
+    Charge,
+    Content,
+    Declared,
+    Kept,
+    Opening,
+    Row,
+    chained,
+    read_row,
+)
 from dpfair.privacy.noise import Noise
+from dpfair.privacy.scopes import Scopes
 from dpfair.privacy.tally import Amount
 
 if TYPE_CHECKING:
@@ -63,6 +74,9 @@ class LedgerFile(Ledger):
     releases anything unpaid. A charge is never taken back. Copies of this object (also by a fork)
     are handles on the same file, never a second budget.
 
+    A scope is declared before it is charged, and one that looks like another is refused
+    (:mod:`dpfair.privacy.scopes`): a misspelt scope would have a budget of its own.
+
     Jobs may be chosen after seeing the results of earlier ones: charges are composed by a filter
     (:mod:`dpfair.privacy.adaptive`), unless the file was made for jobs that are planned beforehand.
 
@@ -85,6 +99,7 @@ class LedgerFile(Ledger):
     def __init__(self, path: str | Path, *, noise: Noise | None = None) -> None:
         self._file = LedgerConnection(path)
         self._history: list[Charge] = []
+        self._scopes = Scopes()
         self._jobs: dict[str, _Job] = {}
         self._results: dict[str, tuple[int, Kept]] = {}
         self._paid: dict[str, Charge] = {}
@@ -178,6 +193,36 @@ class LedgerFile(Ledger):
         self._refresh()
         return super().spent
 
+    @property
+    def scopes(self) -> dict[str, float]:
+        """The declared scopes, and the epsilon that a person in them has paid at most so far."""
+        self._refresh()
+        paid = {scope: self._tally.paid(scope) for scope in self._scopes if scope}
+        return {"": self.spent} | {s: float(p * self.rows_per_unit) for s, p in paid.items()}
+
+    def add_scope(self, scope: str) -> None:
+        """Declare a part of the data set; what contains it must be declared already.
+
+        The declaration is a row of the chain. Doing it twice changes nothing.
+        """
+        _word("scope", scope)
+        with self._file.lock:
+            with self._file.transaction(write=True) as connection:
+                self._catch_up(connection)
+                self._scopes.check(scope, new=True)
+                written = self._append(connection, *self._undeclared(scope))
+            self._learn_all(written)
+
+    def largest(self, kind: room.Kind | None = None, *, scope: str = "") -> float | None:
+        """The largest epsilon of a next job that would be granted now, rounded down to four digits.
+
+        Without a ``kind``, of a pure job: one that costs (epsilon, 0). None if there is no room for
+        a ten-thousandth of the budget.
+        """
+        self._refresh()
+        self._scopes.check(scope)
+        return self._largest(self._pure if kind is None else kind, scope)
+
     def charge(
         self,
         event: DpEvent,
@@ -186,6 +231,8 @@ class LedgerFile(Ledger):
         purpose: str,
         key: str | None = None,
         job: str = "",
+        new_scope: bool = False,
+        kind: room.Kind | None = None,
     ) -> Receipt:
         """Record the cost of an event on a scope, durably, before any noise is drawn.
 
@@ -193,15 +240,19 @@ class LedgerFile(Ledger):
         :meth:`kept`, if it came that far; else it is refused, because with fresh noise it would
         release more than was paid for. ``job`` is any text that tells jobs apart, such as a
         digest of their settings; another one under the same key is an error.
+
+        ``new_scope`` declares the scope together with the charge, if it was not declared before. A
+        refusal names the largest epsilon that would be granted to this ``kind`` of job.
         """
         # Most refusals need no lock: what is spent never falls, and a key stays used.
-        amount = self._check(event, scope, purpose, key, job)
+        amount = self._check(event, scope, purpose, key, job, new_scope, kind)
         row_delta = self.row_budget[1]
         own = cost(event, row_delta, self.relation)
-        with self._file.lock:
+        with self._naming_what_fits(kind, scope), self._file.lock:
             with self._file.transaction(write=True) as connection:
                 self._catch_up(connection)
                 self._refuse_known(key, job, scope, amount)
+                self._scopes.check(scope, new=new_scope)
                 total = self._affordable(amount, scope, purpose)
                 content = Charge(
                     scope=scope,
@@ -213,10 +264,9 @@ class LedgerFile(Ledger):
                     delta=Fraction(row_delta if amount.pure is None else 0),
                     spent=total * self.rows_per_unit,
                 )
-                row = chained(self._last, content)
-                ledger_store.append(connection, row)
-            self._learn(row, content)
-        return Receipt(event, self.noise, scope, row.hash)
+                written = self._append(connection, *self._undeclared(scope), content)
+            self._learn_all(written)
+        return Receipt(event, self.noise, scope, written[-1][0].hash)
 
     def check(
         self,
@@ -226,9 +276,11 @@ class LedgerFile(Ledger):
         purpose: str,
         key: str | None = None,
         job: str = "",
+        new_scope: bool = False,
+        kind: room.Kind | None = None,
     ) -> None:
         """Raise what :meth:`charge` would raise, and charge nothing."""
-        self._check(event, scope, purpose, key, job)
+        self._check(event, scope, purpose, key, job, new_scope, kind)
 
     def restrict(self, charges: Iterable[tuple[str, DpEvent]]) -> NoReturn:
         """A plan restricts the ledger of one fit; a file serves many."""
@@ -331,8 +383,28 @@ class LedgerFile(Ledger):
         for row in rows:
             self._learn(row, read_row(self._last, row))
 
-    def _learn(self, row: Row, content: Opening | Charge | Kept) -> None:
-        if isinstance(content, Charge):
+    def _undeclared(self, scope: str) -> list[Declared]:
+        return [] if scope in self._scopes else [Declared(scope)]
+
+    def _append(
+        self, connection: sqlite3.Connection, *contents: Content
+    ) -> list[tuple[Row, Content]]:
+        """Write rows; they are learnt when they are on the disk."""
+        written: list[tuple[Row, Content]] = []
+        for content in contents:
+            row = chained(written[-1][0] if written else self._last, content)
+            ledger_store.append(connection, row)
+            written.append((row, content))
+        return written
+
+    def _learn_all(self, written: list[tuple[Row, Content]]) -> None:
+        for row, content in written:
+            self._learn(row, content)
+
+    def _learn(self, row: Row, content: Content) -> None:
+        if isinstance(content, Declared):
+            self._scopes.add(content.scope)
+        elif isinstance(content, Charge):
             amount = Amount.of(content.event)
             self._tally.add(content.scope, amount, content.spent / self.rows_per_unit)
             entry = Entry(
@@ -351,18 +423,51 @@ class LedgerFile(Ledger):
             self._results[content.key] = row.seq, content
         self._head = row
 
-    def _check(self, event: DpEvent, scope: str, purpose: str, key: str | None, job: str) -> Amount:
-        check_scope(_word("scope", scope))
+    def _check(
+        self,
+        event: DpEvent,
+        scope: str,
+        purpose: str,
+        key: str | None,
+        job: str,
+        new_scope: bool,
+        kind: room.Kind | None,
+    ) -> Amount:
+        _word("scope", scope)
         _word("purpose", purpose)
         _word("job", job)
         if key is not None and not _word("key", key):
             raise InputError("Expected a key that is not empty, or None.")
         amount = Amount.of(event)
-        with self._file.lock:
+        with self._naming_what_fits(kind, scope), self._file.lock:
             self._refresh()
             self._refuse_known(key, job, scope, amount)
+            self._scopes.check(scope, new=new_scope)
             self._affordable(amount, scope, purpose)
         return amount
+
+    @contextmanager
+    def _naming_what_fits(self, kind: room.Kind | None, scope: str) -> Iterator[None]:
+        """A refusal says what would be granted; it is looked for after all locks are released."""
+        try:
+            yield
+        except BudgetError as error:
+            kind = self._pure if kind is None else kind
+            found = self._largest(kind, scope)
+            most = "No epsilon" if found is None else f"At most epsilon {found:g}"
+            raise BudgetError(f"{error} {most} would be granted to {kind.name}.") from error
+
+    @property
+    def _pure(self) -> room.Kind:
+        return room.pure(self.relation, self.rows_per_unit, self.epsilon)
+
+    def _largest(self, kind: room.Kind, scope: str) -> float | None:
+        def excess(event: DpEvent) -> Fraction:
+            amount = Amount.of(event)
+            with self._file.lock:
+                return self._tally.total(scope, amount) - self.row_budget[0]
+
+        return room.largest(kind, excess, room.LEAST * self.epsilon)
 
     def _refuse_known(self, key: str | None, job: str, scope: str, amount: Amount) -> None:
         if key is None or key not in self._jobs:

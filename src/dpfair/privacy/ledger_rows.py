@@ -18,12 +18,23 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from dpfair.errors import LedgerTamperedError
+from dpfair.errors import LedgerFileError, LedgerTamperedError
 from dpfair.privacy.events import DpEvent, event_from_json, event_to_json
 
-__all__ = ["BEFORE_ALL", "Charge", "Kept", "Opening", "Row", "chained", "read_row"]
+__all__ = [
+    "BEFORE_ALL",
+    "Charge",
+    "Content",
+    "Declared",
+    "Kept",
+    "Opening",
+    "Row",
+    "chained",
+    "read_row",
+]
 
-FORMAT = 1
+# In the first format, a charge brought its scope into being.
+FORMAT = 2
 # What the first row is chained to.
 BEFORE_ALL = "0" * 64
 
@@ -68,6 +79,13 @@ class Opening(Written):
 
 
 @dataclass(frozen=True)
+class Declared(Written):
+    """A part of the data set that may be charged from now on."""
+
+    scope: str
+
+
+@dataclass(frozen=True)
 class Charge(Written):
     """A payment: for one record, its own epsilon and delta; for a person, what is spent so far.
 
@@ -93,14 +111,17 @@ class Kept(Written):
     size: int
 
 
-KINDS: dict[str, type[Opening | Charge | Kept]] = {
+Content = Opening | Declared | Charge | Kept
+
+KINDS: dict[str, type[Content]] = {
     "open": Opening,
+    "scope": Declared,
     "charge": Charge,
     "result": Kept,
 }
 
 
-def chained(previous: Row | None, content: Opening | Charge | Kept) -> Row:
+def chained(previous: Row | None, content: Content) -> Row:
     """The row that follows another."""
     [kind] = [name for name, of in KINDS.items() if isinstance(content, of)]
     data: dict[str, Any] = {"kind": kind}
@@ -119,7 +140,7 @@ def chained(previous: Row | None, content: Opening | Charge | Kept) -> Row:
     return Row(previous.seq + 1, body, _link(previous.hash, body))
 
 
-def read_row(previous: Row | None, row: Row) -> Opening | Charge | Kept:
+def read_row(previous: Row | None, row: Row) -> Content:
     """What a row says, if it follows the other and nobody changed it."""
     expected = (0, BEFORE_ALL) if previous is None else (previous.seq + 1, previous.hash)
     if row.seq != expected[0] or row.hash != _link(expected[1], row.body):
@@ -128,17 +149,25 @@ def read_row(previous: Row | None, row: Row) -> Opening | Charge | Kept:
         )
     try:
         return _content(row)
+    except LedgerFileError:
+        raise
     except (LookupError, TypeError, ValueError, ArithmeticError, RecursionError) as error:
         raise LedgerTamperedError(f"Row {row.seq} of the ledger cannot be read.") from error
 
 
-def _content(row: Row) -> Opening | Charge | Kept:
+def _content(row: Row) -> Content:
     data = json.loads(row.body)
     if not isinstance(data, dict) or row.body != _canonical(data):
         raise ValueError
     kind = KINDS[data.pop("kind")]
-    if (kind is Opening) != (row.seq == 0) or (kind is Opening and data.pop("format") != FORMAT):
+    if (kind is Opening) != (row.seq == 0):
         raise ValueError
+    if kind is Opening and (found := _whole(data.pop("format"))) != FORMAT:
+        raise LedgerFileError(
+            f"The ledger is of format {found}, and this version of dpfair needs format {FORMAT}, "
+            "which declares its scopes. Make a new one by 'dpfair ledger init', with the budget "
+            "that the old one has left; the version that made it can show that."
+        )
     read: dict[str, Callable[[Any], Any]] = {
         "str": _text,
         "str | None": lambda value: None if value is None else _text(value),

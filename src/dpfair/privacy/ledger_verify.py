@@ -12,9 +12,10 @@ from pathlib import Path
 from dpfair.errors import LedgerTamperedError
 from dpfair.privacy import ledger_store
 from dpfair.privacy.accountants import cost
-from dpfair.privacy.ledger import Ledger, check_scope
+from dpfair.privacy.ledger import Ledger
 from dpfair.privacy.ledger_connection import LedgerConnection
-from dpfair.privacy.ledger_rows import Charge, Kept, Opening, Row, read_row
+from dpfair.privacy.ledger_rows import Charge, Content, Declared, Kept, Opening, Row, read_row
+from dpfair.privacy.scopes import Scopes
 from dpfair.privacy.tally import Amount, Tally
 
 __all__ = ["Verified", "verify"]
@@ -81,6 +82,7 @@ class _Replay:
             rows_per_unit=opening.rows_per_unit,
         )
         self._tally = Tally(*self._ledger.row_budget, opening.relation, opening.composition)
+        self._scopes = Scopes()
         self._exact = True
         self._keys: set[str] = set()
         self.kept: dict[str, int] = {}
@@ -90,9 +92,17 @@ class _Replay:
     def spent(self) -> float:
         return float(self._tally.spent * self._k)
 
+    def declare(self, scope: str) -> None:
+        """It is new, a part of what was declared before, and looks like no other."""
+        if scope in self._scopes:
+            raise ValueError("declares a scope for the second time")
+        self._scopes.check(scope, new=True)
+        self._scopes.add(scope)
+
     def charge(self, content: Charge) -> None:
         """Its amounts follow from its event and the charges before it, within the budget."""
-        check_scope(content.scope)
+        if content.scope not in self._scopes:
+            raise ValueError("charges a scope that was not declared before")
         row_epsilon, row_delta = self._ledger.row_budget
         amount = Amount.of(content.event)
         pure, stated = amount.pure is not None, content.spent / self._k
@@ -122,12 +132,12 @@ class _Replay:
         self.kept[content.key] = seq
 
 
-def _chained(rows: list[Row]) -> list[Opening | Charge | Kept]:
+def _chained(rows: list[Row]) -> list[Content]:
     """What the rows say, if each follows from the one before it."""
     return [read_row(before, row) for before, row in zip([None, *rows], rows, strict=False)]
 
 
-def _replay(said: list[Opening | Charge | Kept], contents: dict[int, bytes]) -> _Replay:
+def _replay(said: list[Content], contents: dict[int, bytes]) -> _Replay:
     replay: _Replay | None = None
     for seq, content in enumerate(said):
         try:
@@ -136,6 +146,9 @@ def _replay(said: list[Opening | Charge | Kept], contents: dict[int, bytes]) -> 
             elif isinstance(content, Charge):
                 assert replay is not None
                 replay.charge(content)
+            elif isinstance(content, Declared):
+                assert replay is not None
+                replay.declare(content.scope)
             else:
                 assert replay is not None
                 replay.keep(content, seq, contents[seq])

@@ -18,6 +18,7 @@ import numpy as np
 from dpfair.errors import InputError
 from dpfair.privacy.events import DpEvent, OneOfDpEvent, path_events
 from dpfair.privacy.ledger import Ledger
+from dpfair.privacy.room import Kind
 
 if TYPE_CHECKING:
     from dpfair.privacy.ledger_file import LedgerFile
@@ -44,16 +45,20 @@ class ChargeTo:
         its key is not charged again, and draws no noise again. Other settings under the same key
         are refused; that the records are the same is for you to know, since nothing about them
         is noted.
+    new_scope
+        Declare the scope with the charge, if the ledger does not know it. A scope that looks like
+        a declared one is refused nevertheless.
 
     Examples
     --------
     >>> ChargeTo("adult.ledger", key="monday")
-    ChargeTo(path='adult.ledger', scope='', key='monday')
+    ChargeTo(path='adult.ledger', scope='', key='monday', new_scope=False)
     """
 
     path: str | Path
     scope: str = ""
     key: str | None = None
+    new_scope: bool = False
 
 
 class Payment:
@@ -63,7 +68,9 @@ class Payment:
     fit is private at all; nothing is charged yet. :meth:`pay` charges everything at once, and from
     then on the fit's own ledger accepts what was paid for and nothing else.
 
-    ``settings`` are what the job is asked to do, all of them public.
+    ``settings`` are what the job is asked to do, all of them public. ``plan_at`` is the plan of the
+    same job at another epsilon, or a :class:`Kind` of job: a refusal names the largest epsilon that
+    would be granted.
     """
 
     def __init__(
@@ -76,8 +83,9 @@ class Payment:
         settings: Mapping[str, object],
         unit: str | None = None,
         leak: str = "",
+        plan_at: Callable[[float], Charges] | Kind | None = None,
     ) -> None:
-        self._own, self._purpose = own, purpose
+        self._own = own
         self._file: LedgerFile | None = None
         if to is None:
             return
@@ -92,24 +100,33 @@ class Payment:
         _same_neighbours(self._file, own, unit)
         self._charges = [(scope, event) for scope, _, event in plan()]
         self._event = whole_event(self._charges)
-        self._job = job_digest(purpose, settings)
-        self._file.check(
-            self._event, scope=self._to.scope, purpose=purpose, key=self._to.key, job=self._job
-        )
+        self._how: dict[str, Any] = {
+            "scope": self._to.scope,
+            "purpose": purpose,
+            "key": self._to.key,
+            "job": job_digest(purpose, settings),
+            "new_scope": self._to.new_scope,
+            "kind": _kind(plan_at, own.epsilon),
+        }
+        self._file.check(self._event, **self._how)
 
     def pay(self) -> None:
         """Charge the file, once, before any noise is drawn; it is never refunded."""
         if self._file is None:
             return
-        receipt = self._file.charge(
-            self._event,
-            scope=self._to.scope,
-            purpose=self._purpose,
-            key=self._to.key,
-            job=self._job,
-        )
+        receipt = self._file.charge(self._event, **self._how)
         self._own.restrict(self._charges)
         self._own.row = receipt.row
+
+
+def _kind(plan_at: Callable[[float], Charges] | Kind | None, asked: float) -> Kind | None:
+    if plan_at is None or isinstance(plan_at, Kind):
+        return plan_at
+
+    def event(epsilon: float) -> DpEvent:
+        return whole_event([(scope, event) for scope, _, event in plan_at(epsilon)])
+
+    return Kind("this job", event, asked)
 
 
 def job_digest(purpose: str, settings: Mapping[str, object]) -> str:

@@ -89,6 +89,10 @@ class Tally:
         now = self._sum_with(amount) if self._adds_up else self._dearest_with(scope, amount)
         return max(self.spent, now)
 
+    def paid(self, scope: str) -> Fraction:
+        """The epsilon that a record of the scope has paid at most; not for basic composition."""
+        return self._dearest_with(scope, Amount(Counter(), Fraction(0), 0))
+
     def add(self, scope: str, amount: Amount, total: Fraction) -> None:
         """Charge the amount, after which everything costs the total."""
         if self._adds_up:

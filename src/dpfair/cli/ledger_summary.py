@@ -1,0 +1,109 @@
+"""What ``dpfair ledger show`` says: the budget, what is spent, and what a next job may cost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dpfair.cli.output import amount, print_json
+
+if TYPE_CHECKING:
+    from dpfair.privacy.ledger_file import LedgerFile
+    from dpfair.privacy.room import Kind
+
+__all__ = ["print_scopes", "print_summary", "printable"]
+
+
+def print_summary(file: LedgerFile, scope: str = "", *, as_json: bool) -> None:
+    """The state of a ledger file, and what the next job on a scope may cost."""
+    pure, fit = file.largest(scope=scope), file.largest(_default_fit(file), scope=scope)
+    charges, spent = len(file.entries), file.spent
+    if as_json:
+        summary: dict[str, Any] = {
+            "file": str(file.path),
+            "name": file.name,
+            "epsilon": file.epsilon,
+            "delta": file.delta,
+            "relation": file.relation,
+            "planned": file.composition == "tight",
+            "unit": file.unit,
+            "rows_per_unit": file.rows_per_unit,
+            "spent": spent,
+            "next": {"scope": scope, "pure": pure or 0.0, "fit": fit or 0.0},
+            "charges": charges,
+            "scopes": _scopes(file),
+            "head": file.head,
+        }
+        print_json(summary)
+        return
+    whom = "every record"
+    if file.unit is not None:
+        whom = f"every person (column {printable(file.unit)}, {file.rows_per_unit} records)"
+    print(f"{printable(file.name) or 'Ledger'}: {file.path}")
+    print(f"  budget   epsilon {file.epsilon:g} at delta {file.delta:g}, {file.relation}, {whom}")
+    when = "beforehand" if file.composition == "tight" else "as results come in"
+    print(f"  jobs     chosen {when}")
+    print(f"  spent    epsilon {amount(spent)} by {charges} charges")
+    on = f" on {printable(scope)}" if scope else ""
+    print(f"  next     epsilon {_most(pure)} for a pure job{on} (delta 0, such as an evaluation)")
+    print(f"           epsilon {_most(fit)} for a fit{on} (default settings, delta {file.delta:g})")
+    for name, paid in list(file.scopes.items())[1:]:
+        print(f"  scope    {printable(name)}: epsilon {amount(paid)} spent")
+    print(f"  head     {file.head}")
+
+
+def print_scopes(file: LedgerFile, *, as_json: bool) -> None:
+    """The declared scopes."""
+    if as_json:
+        print_json({"scopes": _scopes(file), "head": file.head})
+        return
+    for name, paid in file.scopes.items():
+        print(f"{printable(name) or 'all'}: epsilon {amount(paid)} spent")
+
+
+def printable(text: str) -> str:
+    """A text from the file, without characters that could steer a terminal."""
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+def _scopes(file: LedgerFile) -> list[dict[str, Any]]:
+    return [{"scope": scope, "spent": paid} for scope, paid in file.scopes.items()]
+
+
+def _most(epsilon: float | None) -> str:
+    return "0" if epsilon is None else f"{epsilon:g} at most"
+
+
+def _default_fit(file: LedgerFile) -> Kind:
+    """The default fit between two groups, with the ledger's delta, neighbours and unit.
+
+    Its cost does not depend on the columns of the schema.
+    """
+    from dpfair.privacy.accountants import MOST_EPSILON
+    from dpfair.privacy.events import DpEvent
+    from dpfair.privacy.payment import whole_event
+    from dpfair.privacy.room import Kind
+    from dpfair.private_fair import PrivateFairClassifier
+    from dpfair.schema import Schema
+
+    schema = Schema.from_dict(
+        {
+            "label": {"name": "label", "values": ["0", "1"]},
+            "sensitive": {"name": "group", "values": ["0", "1"]},
+            "columns": [{"name": "x", "kind": "numeric", "bounds": [0, 1]}],
+        }
+    )
+
+    def event(epsilon: float) -> DpEvent:
+        model = PrivateFairClassifier(
+            epsilon,
+            file.delta,
+            schema=schema,
+            relation=file.relation,
+            unit=file.unit,
+            rows_per_unit=file.rows_per_unit,
+        )
+        planned = model.planned_events(schema)
+        model.check_plan(schema, planned)
+        return whole_event([(scope, event) for scope, _, event in planned])
+
+    return Kind("a default fit", event, min(file.epsilon, MOST_EPSILON))
