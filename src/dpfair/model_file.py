@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from dpfair import __version__, validate
 from dpfair.certificate import search_of
 from dpfair.errors import BudgetError, FairnessWarning, InputError, ModelFileError
-from dpfair.fairness.release import ACCEPTED, HALF, Release
+from dpfair.fairness.release import ACCEPTED, HALF, MOST_BINS, Release
 from dpfair.fairness.rules import Rule
 from dpfair.learners.boosting import PrivateBoosting
 from dpfair.learners.logistic import SOLVERS, TRAINING, PrivateLogisticRegression
@@ -43,6 +43,7 @@ from dpfair.privacy.ledger import Entry, Ledger
 from dpfair.private_fair import (
     CHECKING,
     COUNTING,
+    DECIDING,
     MOST_PLACED_GROUPS,
     PLANNING,
     REUSED,
@@ -62,7 +63,7 @@ __all__ = [
 ]
 
 FORMAT = "dpfair-model"
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 _TENSORS = {"weights": 1}
 _BOOSTED = {"weights": 1, "leaves": 2}  # with trees on top of the linear part
 _SETTINGS = (
@@ -156,6 +157,8 @@ def _header(model: PrivateFairClassifier) -> dict[str, Any]:
         "settings": {name: getattr(model, name) for name in _SETTINGS},
         "release": model.release_.to_json(),
         "check": None if model.check_release_ is None else model.check_release_.to_json(),
+        "decisions": None if model.decisions_ is None else model.decisions_.to_json(),
+        "planned": None if model.planned_ is None else _rule_to_json(model.planned_),
         "targets": None if model.targets_ is None else list(model.targets_),
         "rule": _rule_to_json(model.rule_),
         "ledger": model.ledger_.to_json(),
@@ -253,7 +256,10 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[np.float64]]]:
     check_text(text)
     header = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_no_duplicates)
     if header["version"] != FORMAT_VERSION:
-        raise InputError(f"This dpfair reads version {FORMAT_VERSION}.")
+        raise InputError(
+            f"This dpfair reads version {FORMAT_VERSION} of the format, and the file has another. "
+            "Fit the model again, or use the version of dpfair that wrote it."
+        )
     return header, tensors
 
 
@@ -287,8 +293,10 @@ def _rebuild(
     model.scorer_ = scorer
     model.release_ = release
     model.targets_ = _targets(header["targets"], model)
-    check = header["check"]
+    check, decisions = header["check"], header["decisions"]
     model.check_release_ = None if check is None else _release(check, schema)
+    model.decisions_ = None if decisions is None else _release(decisions, schema)
+    model.planned_ = _planned(header["planned"], model)
     model.ledger_ = ledger
     model.coin_key_ = bytes.fromhex(header["coin_key"])
     if len(model.coin_key_) != 32:
@@ -297,7 +305,7 @@ def _rebuild(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairnessWarning)  # was said when the rule was made
         model._decide()
-    rule = _rule_from_json(header["rule"], model.rule_)
+    rule = _rule_of_shape(header["rule"], model.rule_.accept.shape, model.rule_.cuts.shape)
     if not _same_rule(rule, model.rule_):
         raise InputError("Its rule does not follow from its release.")
     model.rule_ = rule  # to the last digit what the fitted model had
@@ -334,14 +342,21 @@ def _check_releases(model: PrivateFairClassifier) -> None:
         raise InputError("Its release does not state what it depends on.")
     if search_of(ledger) is None:
         _check_payments(model)
-    if check is None:  # it says nothing about a rule that was chosen afterwards
-        return
-    if model.mode != "reuse":
-        raise InputError("Its ledger paid for no check.")
-    if not (check.labelled and np.all(check.edges == HALF[0]) and check.edges.shape[1] == 1):
-        raise InputError("Its check does not count decisions.")
-    if math.isinf(max(check.noise)) or check.dependence != independent:
-        raise InputError("Its check does not state what it depends on.")
+    # Neither a check nor decisions say anything about a rule that was chosen afterwards.
+    if (check is not None and model.mode != "reuse") or (
+        model.decisions_ is not None and model.mode != "certified"
+    ):
+        raise InputError("Its ledger did not pay for all of its tables.")
+    for table in (check, model.decisions_):
+        if table is not None:
+            _check_decisions(table, independent)
+
+
+def _check_decisions(table: Release, independent: str) -> None:
+    if not (table.labelled and np.all(table.edges == HALF[0]) and table.edges.shape[1] == 1):
+        raise InputError("One of its tables does not count decisions.")
+    if math.isinf(max(table.noise)) or table.dependence != independent:
+        raise InputError("One of its tables does not state what it depends on.")
 
 
 def _check_payments(model: PrivateFairClassifier) -> None:
@@ -359,14 +374,18 @@ def _check_payments(model: PrivateFairClassifier) -> None:
         steps[counting] = len(model.schema_.groups)
     if third is not None:
         steps[(third, CHECKING)] = 1
-    # A rule that was chosen afterwards has no targets, but its planning was paid for.
-    if model.targets_ is not None or (train, PLANNING) in paid:
+    # A rule that was chosen afterwards has no plan, but its planning was paid for.
+    if model.targets_ is not None or model.planned_ is not None or (train, PLANNING) in paid:
         steps[(train, PLANNING)] = 1
+    if model.decisions_ is not None or (count, DECIDING) in paid:
+        steps[(count, DECIDING)] = 1
     if {step: len(entries) for step, entries in paid.items()} != steps:
         raise InputError("Its ledger does not fit its mode.")
     tables = [(model.release_, counting)]
     if model.check_release_ is not None:
         tables.append((model.check_release_, ("check", CHECKING)))
+    if model.decisions_ is not None:
+        tables.append((model.decisions_, (count, DECIDING)))
     for release, step in tables:
         if step not in paid or set(release.noise) != {_parameter(e.event) for e in paid[step]}:
             raise InputError("Its counts do not have the noise that was paid for.")
@@ -411,10 +430,28 @@ def _rule_to_json(rule: Rule) -> dict[str, Any]:
     }
 
 
-def _rule_from_json(data: dict[str, Any], derived: Rule) -> Rule:
-    for name, array in (("accept", derived.accept), ("cuts", derived.cuts)):
-        if [len(row) for row in data[name]] != [array.shape[1]] * len(array):
+def _planned(data: Any, model: PrivateFairClassifier) -> Rule | None:
+    """The rule that the counted decisions follow; whatever it is, the counts certify it."""
+    if (data is None) != (model.decisions_ is None):
+        raise InputError("Its planned rule and the counts of its decisions belong together.")
+    if data is None:
+        return None
+    if model.rule != "optimal" or model.targets_ is not None:
+        raise InputError("Its planned rule does not fit its settings.")
+    steps, groups = len(data["cuts"][0]), len(model.schema_.groups)
+    if steps > MOST_BINS:
+        raise InputError("Its planned rule is malformed.")
+    return _rule_of_shape(data, (groups, steps + 1), (groups, steps))
+
+
+def _rule_of_shape(data: dict[str, Any], accept: tuple[int, ...], cuts: tuple[int, ...]) -> Rule:
+    for name, shape in (("accept", accept), ("cuts", cuts)):
+        if [len(row) for row in data[name]] != [shape[1]] * shape[0]:
             raise InputError("Its rule does not follow from its release.")
+    return _rule_from_json(data)
+
+
+def _rule_from_json(data: dict[str, Any]) -> Rule:
     cuts = [[_ENDS.get(cut, cut) for cut in row] for row in data["cuts"]]
     if any(type(number) not in (int, float) for row in (*data["accept"], *cuts) for number in row):
         raise InputError("Its rule is malformed.")

@@ -10,7 +10,7 @@ was fixed beforehand needs none.
 from __future__ import annotations
 
 import itertools
-import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -29,7 +29,6 @@ Floats = NDArray[np.float64]
 Method = Literal["placed", "band", "corrected", "fixed"]
 
 _SMALLEST = 1e-8
-_FEW = 5
 
 
 @dataclass(frozen=True)
@@ -91,9 +90,9 @@ def fixed_bound(
 def accuracy_bound(release: Release, lottery: Floats, confidence: float) -> float | None:
     """A lower bound on the accuracy of a lottery that the release may have chosen.
 
-    A lottery is as accurate as its combinations of thresholds are on average. With few groups the
-    union bound runs over all combinations; with many, over each group's thresholds, and the
-    groups' limits are added.
+    A lottery is as accurate as its combinations of one threshold per group are on average. The
+    union bound runs over all combinations or, if these are too many, over each group's thresholds,
+    and then the groups' limits are added.
     """
     if not release.labelled or len(set(release.noise)) > 1:
         return None
@@ -102,9 +101,8 @@ def accuracy_bound(release: Release, lottery: Floats, confidence: float) -> floa
     level = combination_level(1 - confidence, thresholds, k)
     if level >= _SMALLEST:
         return sum(
-            math.prod(float(lottery[a, j]) for a, j in enumerate(combination))
-            * release.right_rate(range(k), combination).lower_limit(level)
-            for combination in itertools.product(*used)
+            weight * release.right_rate(range(k), combination).lower_limit(level)
+            for weight, combination in _combinations(lottery)
         )
     level = threshold_level(1 - confidence, thresholds, k)
     if level < _SMALLEST:
@@ -123,17 +121,34 @@ def fixed_accuracy(release: Release, confidence: float) -> float:
 
 
 def combination_level(eta: float, thresholds: int, groups: int) -> float:
-    """The error probability of each combination of one threshold per group; 0 beyond 5 groups.
+    """The error probability of each combination of one threshold per group.
 
     >>> combination_level(0.05, 3, groups=2) * 3 * 3
     0.05
     """
-    return eta / float(thresholds) ** groups if groups <= _FEW else 0.0
+    return eta / float(thresholds) ** groups
 
 
 def threshold_level(eta: float, thresholds: int, groups: int) -> float:
     """The error probability of each threshold of each group, when all hold at once."""
     return eta / (groups * thresholds)
+
+
+def _combinations(lottery: Floats) -> Iterator[tuple[float, list[int]]]:
+    """Combinations of thresholds with their probabilities, if all groups use the same coin.
+
+    The accuracy of a lottery does not depend on how the groups' coins depend on each other, and
+    with one coin there are few combinations.
+
+    >>> list(_combinations(np.array([[0.5, 0.5], [0.25, 0.75]])))
+    [(0.25, [0, 0]), (0.25, [0, 1]), (0.5, [1, 1])]
+    """
+    ends = np.cumsum(lottery, axis=1)
+    ends[:, -1] = 1.0
+    coins = np.unique(np.concatenate([[0.0], ends.ravel().clip(0, 1)]))
+    for low, high in itertools.pairwise(coins.tolist()):
+        places = [int(np.searchsorted(row, (low + high) / 2)) for row in ends]
+        yield high - low, places
 
 
 def _union_bound(

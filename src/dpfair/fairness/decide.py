@@ -32,6 +32,9 @@ Floats = NDArray[np.float64]
 
 SMALL_GROUPS = ("merge", "refuse")
 
+# A rule must be better than a constant one by so many standard errors.
+_CLEARLY = 2.0
+
 
 @dataclass(frozen=True, eq=False)
 class Decision:
@@ -195,8 +198,8 @@ def _decision(
     if constant is not None:
         whom = "everybody" if constant.lottery[0, 0] else "nobody"
         warnings.warn(
-            f"By the released counts, accepting {whom} is as good as the best fair rule, up to a "
-            f"standard error, and no less fair: the model accepts {whom}.",
+            f"By the released counts, the best fair rule is not clearly better than accepting "
+            f"{whom} (by less than two standard errors): the model accepts {whom}.",
             FairnessWarning,
             stacklevel=4,
         )
@@ -224,8 +227,9 @@ def _accuracy(release: Release, choice: Choice) -> float:
 def _constant(release: Release, choice: Choice, aim: Aim) -> Choice | None:
     """To accept everybody or nobody, if the counts say that this is as good and no less fair.
 
-    It is as good if the rule's advantage is at most one standard error of the counts that it
-    comes from: those of the records about which the two disagree, with their noise.
+    It is as good if the rule's advantage is at most two standard errors of the counts that it
+    comes from: those of the records about which the two disagree, with their noise. The rule was
+    chosen by these counts, so its advantage looks larger there than it is.
     """
     costs = np.array(aim.costs)
     counts = release.counts if release.labelled else choice.masses
@@ -246,7 +250,7 @@ def _constant(release: Release, choice: Choice, aim: Aim) -> Choice | None:
         lottery[:, 0 if accepted else -1] = 1
         constant = replace(choice, lottery=lottery)
         fairer = len(release.groups) < 2 or constant.gap(aim.notion) <= choice.gap(aim.notion)
-        if (differs * worth).sum() <= math.sqrt(variance.sum()) and fairer:
+        if (differs * worth).sum() <= _CLEARLY * math.sqrt(variance.sum()) and fairer:
             better = found is None or (worth.sum() > 0) == bool(accepted)
             found = constant if better else found
     return found

@@ -314,14 +314,22 @@ def _tails(masses: Floats) -> Floats:
 
 
 def _statistic(masses: Floats, statistic: Statistic) -> tuple[Floats, Floats]:
-    """A statistic as a linear function of the lottery: shares [group, threshold], constants."""
+    """A statistic as a linear function of the lottery: shares [group, threshold], constants.
+
+    A group without counted records is taken to be like all the others together, so that a rule
+    that treats everybody alike has no gap.
+    """
+    known = _counted(masses, statistic) > 0
+    masses = np.where(known[:, None, None], masses, masses[known].sum(axis=0))
     tails = _tails(masses)
     labels = list(statistic.labels)
     size = np.maximum(_counted(masses, statistic), 1e-9)
     if statistic.correct:
         shares = tails[:, 1] - tails[:, 0]
         return shares / size[:, None], masses[:, 0].sum(axis=1) / size
-    return tails[:, labels].sum(axis=1) / size[:, None], np.zeros(len(masses))
+    shares = tails[:, labels].sum(axis=1) / size[:, None]
+    shares[:, 0] = 1.0  # to accept everybody, also of a group of which nobody was counted
+    return shares, np.zeros(len(masses))
 
 
 def _counted(counts: Floats, statistic: Statistic) -> Floats:
