@@ -33,6 +33,7 @@ SETTINGS = {
     "odds": {"notion": "equalized_odds"},
     "accuracy": {"notion": "accuracy_parity", "tolerance": 0.02},
     "ratio": {"notion": "parity_ratio", "tolerance": 0.2},
+    "placed": {"epsilon": 6},
     "reuse": {"mode": "reuse"},
     "reuse odds": {"mode": "reuse", "notion": "equalized_odds"},
     "check": {"mode": "reuse", "check_share": 0.3},
@@ -51,8 +52,8 @@ SETTINGS = {
 @pytest.mark.filterwarnings("ignore::dpfair.errors.FairnessWarning")
 def test_every_kind_of_model_survives(name, loans, loan_schema, tmp_path):
     X, _ = loans
-    settings = {"schema": loan_schema, "random_state": 1, **SETTINGS[name]}
-    fitted = PrivateFairClassifier(2, **settings).fit(*loans)
+    settings = {"epsilon": 2, "schema": loan_schema, "random_state": 1, **SETTINGS[name]}
+    fitted = PrivateFairClassifier(**settings).fit(*loans)
     before = fitted.ledger_.to_json()
     loaded = load_model(save_model(fitted, tmp_path / "m.dpfair"))
     np.testing.assert_array_equal(loaded.predict_proba(X), fitted.predict_proba(X))
@@ -60,6 +61,8 @@ def test_every_kind_of_model_survives(name, loans, loan_schema, tmp_path):
     assert loaded.release_ == fitted.release_
     assert loaded.check_release_ == fitted.check_release_
     assert loaded.targets_ == fitted.targets_
+    assert loaded.planned_ == fitted.planned_
+    assert loaded.decisions_ == fitted.decisions_
     assert loaded.certificate_ == fitted.certificate_
     assert loaded.ledger_.to_json() == before
     for parameter in ("notion", "tolerance", "target", "capacity", "costs", "rule", "mode"):
@@ -198,8 +201,8 @@ def wide(release, bins, groups, count):
 def forged_check(content):
     def change(header):
         counts = [[[10**6, 0], [0, 10**6]]] * 2
-        check = header["release"] | {"edges": [[0.5], [0.5]], "counts": counts, "grain": None}
-        header.update(check=check, targets=None)
+        check = header["decisions"] | {"counts": counts}
+        header.update(check=check, decisions=None, planned=None)
 
     return rewritten(content, change)
 
@@ -253,12 +256,33 @@ HOSTILE = {
     "ragged rule": set_in(["rule", "cuts", 0], [0.5]),
     "no cuts": set_in(["rule", "cuts"], []),
     "no rule": set_in(["rule"], None),
+    "other planned rule": set_in(["planned", "cuts", 0, 0], 0.99),
+    "planned chance above one": set_in(["planned", "accept", 0, -1], 1.5),
+    "planned rule of one group": set_in(["planned"], {"accept": [[0, 1]], "cuts": [[0.5]]}),
+    "planned rule of text": set_in(["planned"], "half"),
+    "planned rule without cuts": set_in(["planned", "cuts"], []),
+    "planned rule without end": set_in(
+        ["planned"], {"accept": [[0] * 50_001] * 2, "cuts": [[0.5] * 50_000] * 2}
+    ),
+    "no planned rule": set_in(["planned"], None),
+    "no decisions": set_in(["decisions"], None),
+    "neither plan nor decisions": lambda c: rewritten(
+        c, lambda h: h.update(planned=None, decisions=None)
+    ),
+    "more decisions": set_in(["decisions", "counts", 0, 0, 0], 10**6),
+    "decisions with less noise": set_in(["decisions", "noise"], [5.0, 5.0]),
+    "exact decisions": set_in(["decisions", "noise"], [None, None]),
+    "decisions that hide a dependence": set_in(["decisions", "dependence"], "nothing to see"),
+    "decisions by another cut": set_in(["decisions", "edges"], [[0.4], [0.4]]),
+    "targets beside a plan": set_in(["targets"], [0.3, 0.3]),
+    "undeclared labels hidden": set_in(["decisions", "undeclared", "label"], -50),
+    "undeclared values without a name": set_in(["decisions", "undeclared"], {"age": 3}),
+    "half an undeclared label": set_in(["decisions", "undeclared", "label"], 0.5),
     "other targets": set_in(["targets"], [0.1, 0.9]),
     "targets above one": set_in(["targets"], [0.1, 1.9]),
     "one target": set_in(["targets"], [0.3]),
     "targets of text": set_in(["targets"], ["a", "b"]),
     "targets are a number": set_in(["targets"], 0.3),
-    "no targets": set_in(["targets"], None),
     "falling edges": set_in(["release", "edges", 0, 0], 0.999),
     "edges beyond the scores": set_in(["release", "edges", 0, 0], -0.5),
     "one edge": set_in(["release", "edges"], [[0.5], [0.5]]),

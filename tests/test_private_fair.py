@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import math
 
 import numpy as np
 import polars as pl
@@ -169,8 +170,9 @@ def test_records_of_no_declared_group_are_not_counted(loan_schema):
     unknown = np.arange(4000) % 5 < 2
     X = X.with_columns(sex=pl.when(pl.Series(unknown)).then(None).otherwise(pl.col("sex")))
     model = PrivateFairClassifier(3, schema=loan_schema, random_state=2).fit(X, y)
-    share = model._division(model.ledger_, 2).share("release")
+    share = model._division(model.ledger_, model.schema_).share("release")
     assert model.release_.counts.sum() == pytest.approx(4000 * 0.6 * share, abs=120)
+    assert model.release_.undeclared["group"] == pytest.approx(4000 * 0.4 * share, abs=90)
     known = X.filter(~unknown)
     accept = model.predict_proba(known)[:, 1]
     male = (known["sex"] == "m").to_numpy()
@@ -435,7 +437,10 @@ def test_other_rules_and_frontiers_cost_nothing(fitted, loans):
     assert list(other.certificate_.fairness.bounds) == ["band"]
     gaps, accuracies = [p.gap for p in points], [p.accuracy for p in points]
     assert gaps == sorted(gaps)
-    assert accuracies == sorted(accuracies)
+    # The estimates are noisy: two standard deviations of the noise are no loss.
+    release = fitted.release_
+    noise = math.sqrt(2 * release.counts.size) / release.noise[0] / release.total
+    assert np.diff(accuracies).min() > -2 * noise
     for point in points:
         assert point.gap <= point.tolerance + 1e-9
         assert point.gap_bound > point.gap

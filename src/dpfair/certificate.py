@@ -257,30 +257,28 @@ class FairnessClaim:
         decision: Decision,
         aim: Aim,
         confidence: float,
-        *,
-        decisions: Release | None = None,
         check: Release | None = None,
     ) -> FairnessClaim:
         """The claim of any other rule.
 
-        ``decisions`` counts what the planned rule decides, if the rule is a corrected one.
-        ``check`` counts the rule's decisions on records that had no part in finding it. Without
-        them the release must do: by the placement of its thresholds, or by bands.
+        ``release`` counts scores. ``check`` counts the rule's decisions on records that had no part
+        in finding it. Without it the release that the rule was found by must do: by the flips that
+        correct a planned rule, by the placement of thresholds, or by bands.
         """
         notion, k, lottery = aim.notion, len(release.groups), decision.lottery
-        counted = release if decision.planned is None or decisions is None else decisions
+        counted = decision.counted
         reason = NO_GROUPS if k < 2 else counted.dependence if check is None else check.dependence
         bound: RuleBound | None = None
         if reason:
             pass
         elif check is not None:
             bound = fixed_bound(check, notion, confidence)
-        elif counted is decisions:
+        elif decision.planned is not None:
             bound = fixed_bound(counted, notion, confidence, lottery)
         elif decision.targets is not None:
-            bound = placement_bound(release, notion, decision.targets, confidence)
+            bound = placement_bound(counted, notion, decision.targets, confidence)
         else:
-            bound = band_bound(release, lottery, notion, confidence)
+            bound = band_bound(counted, lottery, notion, confidence)
         names = [statistic.name for statistic in notion.statistics]
         values = {n: tuple(map(float, v)) for n, v in zip(names, decision.values, strict=True)}
         intervals = dict(zip(names, bound.intervals, strict=True)) if bound else {}

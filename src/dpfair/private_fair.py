@@ -719,7 +719,6 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
                 self._decision,
                 self._aim(),
                 self.confidence,
-                decisions=self.decisions_,
                 check=self.check_release_,
             )
         own = Certificate(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfair.errors import FairnessWarning, InputError
+from dpfair.errors import FairnessWarning, InputError, NoRuleError
 from dpfair.fairness.estimate import consistent_counts, estimated_masses, labelled_counts
 from dpfair.fairness.optimal import Aim, Choice, merge_small, optimal_choice
 from dpfair.fairness.placement import Window, place
@@ -44,9 +44,11 @@ class Decision:
     ----------
     rule
         What is applied to new records.
+    counted
+        The release that the rule was found by.
     lottery
-        The same rule as a lottery over the thresholds of the release; for a corrected rule over
-        *everybody*, *as planned* and *nobody*.
+        The same rule as a lottery over the thresholds of that release; for a corrected rule these
+        are *everybody*, *as planned* and *nobody*.
     targets
         The rates that the rule's thresholds were placed at, if they were fixed beforehand.
     accuracy, values
@@ -59,6 +61,7 @@ class Decision:
     """
 
     rule: Rule
+    counted: Release
     lottery: Floats
     targets: tuple[float, ...] | None
     accuracy: float
@@ -121,11 +124,17 @@ def corrected_rule(
 def planned_rule(
     plan: Release, aim: Aim, *, smallest: float, families: Sequence[int] | None = None
 ) -> Rule:
-    """The rule that a release of other records will correct; small groups are pooled."""
+    """The rule that a release of other records will correct; small groups are pooled.
+
+    If the plan's counts allow no rule, these are the scorer's own decisions.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairnessWarning)  # the correction says it
         classes = _classes(plan, smallest, "merge", families)
-    return _pooled_choice(plan, aim, classes).rule()
+    try:
+        return _pooled_choice(plan, aim, classes).rule()
+    except NoRuleError:
+        return Rule(np.tile([0.0, 1.0], (len(plan.groups), 1)))
 
 
 def planned_targets(plan: Release, aim: Aim, *, smallest: float, ratio: float) -> Target | None:
@@ -206,6 +215,7 @@ def _decision(
         choice, targets = constant, None
     return Decision(
         rule=choice.rule(),
+        counted=release,
         lottery=choice.lottery,
         targets=targets,
         accuracy=_accuracy(release, choice),
