@@ -34,6 +34,8 @@ MODES = ("certified", "reuse")
 
 ALGORITHM2_RELEASE_SHARE = 1 / 3
 
+LEAST_RELEASE = Fraction(1, 10**4)
+
 DECISIONS_PART = Fraction(3, 4)
 """Of a release that corrects a rule: the part of its epsilon that counts the rule's decisions."""
 
@@ -142,7 +144,7 @@ def divide(
             check_scope=None,
             epsilon=epsilon,
             plan_epsilon=counting_epsilon(epsilon, by_label=by_label) if planned else None,
-            release_epsilon=_usable(release - (decisions or 0)),
+            release_epsilon=_usable(release - (decisions or 0), epsilon),
             training_epsilon=epsilon,
             decision_epsilon=decisions,
         )
@@ -162,7 +164,7 @@ def divide(
         check_scope="check" if check_share else None,
         epsilon=epsilon,
         plan_epsilon=None,
-        release_epsilon=_usable(counted),
+        release_epsilon=_usable(counted, epsilon),
         training_epsilon=epsilon,
     )
 
@@ -181,7 +183,7 @@ def divide_algorithm2(
     tight = composition == "tight"
     if release_epsilon is None:
         release_epsilon = epsilon / (tables if tight else max(60, 2 * tables))
-    release = _usable(release_epsilon)
+    release = _usable(release_epsilon, epsilon)
     if tight and tables * release > epsilon:
         raise BudgetError(
             f"The release would cost {float(tables * release):g}, over the budget of "
@@ -201,7 +203,12 @@ def divide_algorithm2(
     )
 
 
-def _usable(epsilon: Fraction) -> Fraction:
-    if epsilon < Fraction(1, 10**4):
-        raise InputError("The release needs at least epsilon = 0.0001 to say anything.")
-    return epsilon
+def _usable(part: Fraction, epsilon: Fraction) -> Fraction:
+    """The part of epsilon that a table of scores gets, if it is enough."""
+    if part < LEAST_RELEASE:
+        needed = float(epsilon * LEAST_RELEASE / part)
+        raise InputError(
+            f"A table needs at least epsilon = {float(LEAST_RELEASE):g} to say anything. It would "
+            f"get {float(part):g} of {float(epsilon):g}; with epsilon = {needed:g} it has enough."
+        )
+    return part

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from dpfair.errors import InputError
-from dpfair.fairness.placement import GRAIN, MOST_PLACED_BINS
+from dpfair.fairness.placement import GRAIN, MOST_PLACED_BINS, MOST_PLACED_NOISE
 from dpfair.fairness.release import HALF, Release, score_grid
 from dpfair.learners.features import BUCKETS, feature_names
 from dpfair.privacy.events import DpEvent, event_to_json, parts, pure_epsilon
@@ -44,7 +44,6 @@ MOST_CELLS = 40_000
 MOST_GROUPS = 100
 MOST_RECORDS = 10**9
 MOST_NOISE = 2_000_000
-MOST_PLACED_NOISE = 17_000
 
 # Of a ledger: one charge per group and a few more, of few different mechanisms. Those that a search
 # chose from are not composed, which makes them cheap, unless their batches were sampled.

@@ -544,10 +544,14 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
         if groups < 2:
             return "band"
         placeable = groups <= MOST_PLACED_GROUPS * min(Fraction(1), epsilon)
-        per_cell = float(epsilon) / (2 if self.relation == "replace_one" else 1)
-        if placeable and self._aim().notion.monotone and not corrects(per_cell, schema.rows):
+        noise = self._cell_noise(epsilon)
+        if placeable and self._aim().notion.monotone and not corrects(noise, schema.rows):
             return "placed"
         return "corrected"
+
+    def _cell_noise(self, epsilon: Fraction) -> float:
+        """The noise parameter of one cell; to replace a record moves two of them."""
+        return float(epsilon) / (2 if self.relation == "replace_one" else 1)
 
     def _train(
         self, records: Records, ledger: Ledger, division: Division
@@ -613,7 +617,8 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
             target = planned_targets(plan, self._aim(), smallest=self.smallest_group, ratio=ratio)
             if target is not None:
                 self.targets_ = target.rates
-                edges, grain = placement_grid(target.windows, epsilon), GRAIN
+                noise = self._cell_noise(division.release_epsilon)
+                edges, grain = placement_grid(target.windows, noise), GRAIN
                 scores = dithered(scores, ledger.noise.uniforms(len(records)))
         self.release_ = self._count(
             records,

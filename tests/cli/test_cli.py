@@ -64,7 +64,7 @@ def test_fit_prints_one_object_with_the_promised_fields(folder, capsys):
     assert 0 < result["certificate"]["gap_bound"] < 0.3
     assert result["certificate"]["confidence"] == 0.95
     assert result["certificate"]["certified"] is True
-    assert [e["scope"] for e in result["ledger"]] == ["train", "train", "release"]
+    assert [e["scope"] for e in result["ledger"]] == ["train", "train", "release", "release"]
 
 
 def test_every_option_of_fit_reaches_the_model(folder, capsys):
@@ -207,7 +207,7 @@ def test_account_shows_every_accountant(capsys):
 def test_dry_run_reads_no_record(folder, capsys):
     result = run_json(capsys, "fit", "no-such-file.csv", *fit_options(folder)[1:], "--dry-run")
     assert result["spent"] <= 2
-    assert [entry["scope"] for entry in result["ledger"]] == ["train", "train", "release"]
+    assert [entry["scope"] for entry in result["ledger"]] == ["train", "train", "release", "release"]
     options = "--mode reuse --check-share .2 --notion equalized_odds --tolerance .02 --costs 1,5"
     code, out, _ = run(
         capsys, "fit", "adult", "--epsilon", "3", "--dry-run", "--sensitive", "sex,race",

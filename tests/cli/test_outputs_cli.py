@@ -173,7 +173,7 @@ def test_decisions_and_exports_that_fail_are_one_sentence(folder, capsys, monkey
     ("epsilon", "more", "least"),
     [
         ("0.0003", [], "0.000378"),
-        ("0.0001", ["--mode", "certified"], "0.000133"),
+        ("0.0005", ["--mode", "certified"], "0.000529"),
         ("0.0001", ["--mode", "certified", "--rule", "algorithm2"], "0.000103"),
         ("0.0005", ["--check-share", "0.2", "--sensitive", "sex,job"], "0.00114"),
     ],
@@ -219,5 +219,6 @@ def test_an_astronomical_budget_is_printed_in_a_few_digits(folder, capsys):
         assert _run(["ledger", command, "big.ledger"]) == 0
     assert _run(["ledger", "show", "big.ledger"]) == 0
     out = capsys.readouterr().out
-    assert "left     epsilon 1e+300" in out
+    assert "budget   epsilon 1e+300" in out
+    assert "spent    epsilon 0.0000" in out
     assert max(map(len, out.splitlines())) < 200

@@ -54,12 +54,13 @@ def honest_models() -> Honest:
 
     X, y = make_loans()
     schema, quick = Schema.from_dict(LOANS), PrivateLogisticRegression(steps=20)
+    large = Schema.from_dict(LOANS | {"rows": 10**6})  # thresholds are placed in large tables
 
     def fitted(epsilon: float = 2, **settings: Any) -> PrivateFairClassifier:
         settings = {"schema": schema, "learner": quick, "random_state": 1} | settings
         return PrivateFairClassifier(epsilon, **settings).fit(X, y)
 
-    grouped = copy.deepcopy(LOANS)
+    grouped = copy.deepcopy(LOANS) | {"rows": 10**6}
     names = [f"g{i}" for i in range(20)]
     grouped["sensitive"]["values"] = names
     groups = pl.Series("sex", names * (len(y) // 20))
@@ -75,8 +76,9 @@ def honest_models() -> Honest:
     )
     trees = PrivateBoosting(trees=3, depth=2, steps=20)
     models = {
-        "placed": fitted(),
-        "bands": fitted(notion="equalized_odds"),
+        "placed": fitted(schema=large),
+        "corrected": fitted(),
+        "bands": fitted(schema=large).with_rule(notion="equalized_odds"),
         "flips": fitted(rule="algorithm2", public_sizes=True, composition="basic"),
         "check": fitted(mode="reuse", check_share=0.3),
         "boosted": fitted(learner=trees, notion="equalized_odds"),
@@ -346,7 +348,7 @@ for _name, _item in {"empty lists": "[]", "empty objects": "{}", "numbers": "0.1
         f"two million {_name}",
         lambda text, item=_item: f'{text[:-1]}, "x": [{item}' + f",{item}" * 1_900_000 + "]}",
     )
-worded("duplicate names", lambda text: text[:-1] + ', "version": 3}')
+worded("duplicate names", lambda text: text[:-1] + ', "version": 4}')
 worded(
     "duplicate names inside", lambda text: text.replace('"counts":', '"counts": 0, "counts":', 1)
 )
@@ -360,7 +362,7 @@ worded(
 worded("half of a surrogate", lambda text: text.replace('"f"', '"\\ud800"'))
 worded("trailing text", lambda text: text + "{}")
 worded("comment", lambda text: "//" + text)
-for _version in (2, 4, 999, -1, None, "3", True, [3], 10**30):
+for _version in (2, 3, 5, 999, -1, None, "4", True, [4], 10**30):
     forged(f"version {repr(_version)[:9]}", "version", value=_version)
 for _key in (
     "schema",
@@ -460,7 +462,7 @@ def _with_its_rule(header: dict[str, Any]) -> None:
     if header["targets"] is not None:
         decision = placed_rule(release, aim, tuple(header["targets"]))
     else:
-        decision = best_rule(release, aim, smallest=0, small_groups="merge", coins=True)
+        decision = best_rule(release, aim, smallest=0, small_groups="merge")
     header["rule"] = _rule_to_json(decision.rule)
     claim = header["certificate"]["fairness"]
     claim["accuracy_estimate"] = float(decision.accuracy)
@@ -555,6 +557,21 @@ forged("targets of other groups", "targets", value=[0.01, 0.99])
 forged("targets beyond one", "targets", value=[0.5, 1e999])
 forged("no targets", "targets", value=None)
 forged("targets where none are placed", "targets", value=[0.3, 0.3], of="bands")
+forged("a plan where none was made", "planned", value={"accept": [[0, 1]] * 2, "cuts": [[0.5]] * 2})
+forged("a plan that favours a group", "planned", "cuts", 0, 0, value=0.001, of="corrected")
+forged("a plan above certainty", "planned", "accept", 0, -1, value=1.5, of="corrected")
+forged("no plan", "planned", value=None, of="corrected")
+forged("kinder decisions", "decisions", "counts", value=[[[900, 0], [0, 900]]] * 2, of="corrected")
+forged("no decisions", "decisions", value=None, of="corrected")
+forged("decisions with less noise", "decisions", "noise", value=[50.0, 50.0], of="corrected")
+forged("fewer undeclared labels", "decisions", "undeclared", "label", value=-99, of="corrected")
+edited(
+    "a plan of a million cuts",
+    lambda header: header["planned"].update(
+        cuts=[[0.5] * 500_000] * 2, accept=[[0.5] * 500_001] * 2
+    ),
+    "corrected",
+)
 forged(
     "kinder counts in the check", "check", "counts", value=[[[900, 0], [0, 900]]] * 2, of="check"
 )

@@ -29,7 +29,7 @@ from dpfair import (
 )
 from dpfair.cli import _run
 from dpfair.errors import ModelFileError
-from dpfair.fairness.placement import placement_grid
+from dpfair.fairness.placement import Window, placement_grid
 from dpfair.fairness.release import Release
 from dpfair.private_fair import MOST_PLACED_GROUPS
 
@@ -143,7 +143,7 @@ def test_the_command_line_says_one_sentence(command, files, folder, capfd):
 
 
 @pytest.mark.parametrize(
-    "kind", ["placed", "bands", "flips", "check", "boosted", "groups", "search"]
+    "kind", ["placed", "corrected", "bands", "flips", "check", "boosted", "groups", "search"]
 )
 def test_an_honest_file_is_read_and_says_the_same_again(kind, honest, folder):
     from dpfair.model_file import model_bytes
@@ -172,19 +172,26 @@ def test_a_file_of_another_release_of_dpfair_is_read(honest, folder):
 def test_every_grid_of_a_fit_is_within_the_limits(epsilon, groups, replace, data):
     if groups > MOST_PLACED_GROUPS * min(1, epsilon):
         return  # such a fit places no thresholds
-    ends = st.tuples(st.floats(0, 1), st.floats(0, 1))
-    windows = [tuple(sorted(data.draw(ends))) for _ in range(groups)]
-    edges = placement_grid(windows, epsilon)
+    noise = epsilon / 2 if replace else epsilon
+    edges = placement_grid([data.draw(windows()) for _ in range(groups)], noise)
     release = Release(
         groups=tuple(map(str, range(groups))),
         edges=edges,
         counts=np.zeros((groups, 2, edges.shape[1] + 1), dtype=np.int64),
-        noise=(epsilon / 2 if replace else epsilon,) * groups,
+        noise=(noise,) * groups,
         sizes=None,
         dependence="",
         grain=100,
     )
     model_limits.check_placed(release, MOST_PLACED_GROUPS)
+
+
+@st.composite
+def windows(draw):
+    low, inner_low, inner_high, high = sorted(draw(st.tuples(*[st.floats(0, 1)] * 4)))
+    inner_mass, mass = sorted(draw(st.tuples(st.floats(0, 1), st.floats(0, 1))))
+    rate, size = draw(st.floats(0, 1)), draw(st.floats(1, 1e9))
+    return Window(low, high, inner_low, inner_high, mass, inner_mass, rate, size)
 
 
 def grouped(groups: int, rows: int):

@@ -64,6 +64,9 @@ GRAIN = 100
 MOST_NARROW_CELLS = 480
 """More cells would take too long to bound."""
 
+MOST_PLACED_NOISE = 18_000
+"""How long the tables of the noise may be, all groups together: (cells + 100) / noise each."""
+
 MOST_PLACED_BINS = 64 + MOST_NARROW_CELLS + 2 * GRAIN
 """More cells than any grid has: the wide ones, and the narrow ones of a window."""
 
@@ -115,17 +118,20 @@ class Window:
     size: float
 
 
-def placement_grid(windows: Sequence[Window], epsilon: float, rows: int = 2) -> Floats:
+def placement_grid(windows: Sequence[Window], noise: float, rows: int = 2) -> Floats:
     """Edges for each group: wide cells, and narrow ones in the window where its cut is expected.
 
     The windows come from outside the release, so the grid says nothing about its records. A cell
-    has ``rows`` counts, each with its noise. Narrow cells place a cut precisely, but every cell
-    above it adds its noise: their number is the one with the smallest expected bound.
+    has ``rows`` counts, each with noise of the given parameter. Narrow cells place a cut precisely,
+    but every cell above it adds its noise: their number is the one with the smallest expected
+    bound, as long as it can be bounded in a short time.
     """
-    wide = np.unique(np.round(np.array(score_grid(epsilon)) * GRAIN))
+    wide = np.unique(np.round(np.array(score_grid(noise)) * GRAIN))
+    bins = (MOST_PLACED_NOISE * noise / len(windows) - 100) / rows
+    most = min(MOST_NARROW_CELLS, int(bins) - len(wide) - 1)
     rows_of_edges = []
     for window in windows:
-        splits = _splits(window, epsilon, len(wide), rows)
+        splits = _splits(window, noise, len(wide), rows, most)
         parts = zip(_grains_of(window), splits, strict=True)
         narrow = [np.arange(a * split, b * split + 1) / split for (a, b), split in parts]
         row = np.unique(np.concatenate([wide, *narrow]).round(9))
@@ -440,20 +446,20 @@ def _grains_of(window: Window) -> tuple[tuple[int, int], tuple[int, int]]:
     return ends[0], ends[1]
 
 
-def _splits(window: Window, epsilon: float, wide: int, rows: int) -> tuple[int, int]:
+def _splits(window: Window, noise: float, wide: int, rows: int, most: int) -> tuple[int, int]:
     """How often to split the grains of the window, and those of its inner part."""
     (first, last), (inner_first, inner_last) = _grains_of(window)
     inner, outer = inner_last - inner_first, last - first - (inner_last - inner_first)
     rest = max(0.0, window.mass - window.inner_mass)
     best, least = (1, 1), math.inf
-    for finer in range(1, MOST_NARROW_CELLS // inner + 1):
+    for finer in range(1, max(most // inner, 1) + 1):
         for coarser in itertools.takewhile(lambda c, f=finer: c <= f, (1, 2, 4, 8, 16, 32, 64)):
             cells = inner * finer + outer * coarser
-            if (finer, coarser) != (1, 1) and cells > MOST_NARROW_CELLS:
+            if (finer, coarser) != (1, 1) and cells > most:
                 continue
             # About half of the cells are above the cut. Two groups deviate, each to one side.
-            noise = 2 * rows * (wide + cells) / 2 / epsilon**2
-            spread = math.sqrt(window.rate * (1 - window.rate) * window.size + noise)
+            added = 2 * rows * (wide + cells) / 2 / noise**2
+            spread = math.sqrt(window.rate * (1 - window.rate) * window.size + added)
             cell = window.inner_mass / (inner * finer)
             if outer:
                 cell += _OUTSIDE * (rest / (outer * coarser) - cell)

@@ -1,0 +1,100 @@
+"""Certificates of tables that nobody prepared do not mislead."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from trust.strange_tables import (
+    GROUPS,
+    applicants,
+    few_distinct_records,
+    numeric_schema,
+    rare_labels,
+    tiny_groups,
+    wrong_labels,
+)
+
+from dpfair import PrivateFairClassifier
+from dpfair.errors import FairnessWarning
+
+
+@pytest.mark.parametrize("settings", [{}, {"target": 0.02}])
+def test_bounds_of_rare_labels_agree_with_each_other_and_with_their_intervals(settings):
+    claims = [rare_labels(seed, **settings) for seed in range(10)]
+    bounds = [claim.gap_bound for claim in claims]
+    assert max(bounds) <= 2 * min(bounds)
+    for claim in claims:
+        for (low, high), (other_low, other_high) in claim.intervals.values():
+            allowed = max(high - other_low, other_high - low)
+            assert claim.gap_bound <= allowed + 1e-12
+
+
+@pytest.mark.parametrize("settings", [{}, {"mode": "reuse"}, {"n": 1000, "shift": 0.8}])
+def test_no_rule_is_worse_than_a_constant_one(settings):
+    found = [tiny_groups(seed, **settings) for seed in range(5)]
+    assert not any(f.worse_than_nothing for f in found)
+    for f in found:
+        assert f.claim.constant_accuracy == pytest.approx(f.constant, abs=0.08)
+
+
+def test_a_rule_that_is_clearly_better_is_not_given_up():
+    found = tiny_groups(0, n=20_000, shift=0.8)
+    assert found.accuracy > found.constant + 0.04
+    assert found.claim.beats_constant
+
+
+def test_a_model_that_is_not_clearly_better_says_so():
+    table, labels, _ = applicants(np.random.default_rng(1), 1000, 0.8)
+    model = PrivateFairClassifier(0.3, schema=numeric_schema(GROUPS[:2]), random_state=0)
+    with pytest.warns(FairnessWarning, match="not clearly better than accepting everybody"):
+        model.fit(table, labels.astype(str))
+    text = str(model.certificate_)
+    assert "accepts everybody" in text
+    assert f"{model.certificate_.fairness.constant_accuracy:.4f}" in text
+
+
+def test_estimated_rates_are_those_of_the_counted_records():
+    """Also where many records share a score, or scores are beyond the grid."""
+    assert max(few_distinct_records(seed).off_by for seed in range(20)) < 3
+
+
+@pytest.mark.parametrize("settings", [{}, {"mode": "reuse"}, {"rule": "algorithm2"}])
+def test_undeclared_labels_are_counted_and_named(settings):
+    model, true_accuracy = wrong_labels(1, **settings)
+    claim = model.certificate_.fairness
+    share, ends = claim.undeclared["label"]
+    assert share > 0.99
+    assert ends is not None
+    assert ends[1] == pytest.approx(1, abs=1e-9)
+    assert claim.accuracy_bound is None or claim.accuracy_bound < 0.02 < true_accuracy
+    assert claim.accuracy_estimate is None or claim.accuracy_estimate < 0.02
+    assert "WARNING" in str(model.certificate_)
+    assert "label that the schema does not declare" in str(model.certificate_)
+
+
+def test_undeclared_labels_warn():
+    table, labels, _ = applicants(np.random.default_rng(2), 2000, 0.0)
+    schema = numeric_schema(GROUPS[:2], labels=("defaulted", "repaid"))
+    with pytest.warns(FairnessWarning, match="label that the schema does not declare"):
+        PrivateFairClassifier(3, schema=schema).fit(table, labels.astype(str))
+
+
+def test_undeclared_records_train_nothing_and_are_subtracted():
+    """A tenth of the labels is unknown: nine tenths is all that can be right."""
+    table, labels, _ = applicants(np.random.default_rng(3), 20_000, 0.0)
+    words = np.where(np.arange(len(labels)) % 10 == 0, "?", labels.astype(str))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = PrivateFairClassifier(3, schema=numeric_schema(GROUPS[:2]), random_state=4).fit(
+            table, words
+        )
+    claim = model.certificate_.fairness
+    share, (low, high) = claim.undeclared["label"]
+    assert low < 0.1 < high
+    assert share == pytest.approx(0.1, abs=0.01)
+    known = words != "?"
+    right = model.predict_proba(table)[np.arange(len(labels)), labels][known].sum() / len(labels)
+    assert claim.accuracy_estimate == pytest.approx(right, abs=0.02)
+    assert claim.accuracy_bound < right
