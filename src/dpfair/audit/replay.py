@@ -230,7 +230,7 @@ _FORM: dict[str, Callable[[Question], Any]] = {
     "sensitivity": lambda question: question.sensitivity,
     "noise": lambda question: question.noise_multiplier,
     "grid": lambda question: None if question.units is None else question.units.tobytes(),
-    "assumption": lambda question: question.what,
+    "assumption": lambda question: question.assumption,
 }
 
 
