@@ -85,7 +85,10 @@ class PrivacyClaim:
         assumed_public: Iterable[str],
         leaks: Iterable[str],
     ) -> PrivacyClaim:
-        """What a ledger paid for; noise from a seed is a leak by itself."""
+        """What a ledger paid for and assumed; noise from a seed is a leak by itself.
+
+        ``assumed_public`` is what was public before any record was read.
+        """
         return cls(
             epsilon=ledger.epsilon,
             delta=ledger.delta,
@@ -94,7 +97,7 @@ class PrivacyClaim:
             composition=ledger.composition,
             unit=unit,
             arithmetic=arithmetic,
-            assumed_public=tuple(assumed_public),
+            assumed_public=(*assumed_public, *(fact.words for fact in ledger.assumptions)),
             leaks=(*(() if ledger.private else (SEEDED,)), *leaks),
         )
 

@@ -38,6 +38,7 @@ from dpfair.model_limits import (
     check_text,
     check_width,
 )
+from dpfair.privacy.assumptions import Assumption
 from dpfair.privacy.events import DpEvent
 from dpfair.privacy.ledger import Entry, Ledger
 from dpfair.private_fair import (
@@ -272,6 +273,8 @@ def _rebuild(
     scorer = _scorer(schema, str(header["features"]), tensors)
     check_ledger(header["ledger"])
     ledger = Ledger.from_json(header["ledger"])
+    if release.sizes is not None:
+        ledger.assume(Assumption(("group",), "release"), np.array(release.sizes))
     unit = header["unit"]
     model = PrivateFairClassifier(
         epsilon=ledger.epsilon,

@@ -328,12 +328,11 @@ class FairPostProcessor(TabularInput, ClassifierMixin, BaseEstimator):  # type: 
 
     def _certify(self, ledger: Ledger | None, *, trained_here: bool) -> Certificate:
         public, leaks = ["the classifier"], []
-        if self.public_sizes:
-            public.append("the size of each group")
         if ledger is None:
             leaks.append("the counts are exact, and no noise protects them")
-        elif not ledger.private:
-            leaks.append(SEEDED)
+        else:
+            public += [fact.words for fact in ledger.assumptions]
+            leaks += [] if ledger.private else [SEEDED]
         if trained_here:
             leaks.append("the classifier was trained in fit without noise")
         if self.groups is None and self.outcome_ is not None:

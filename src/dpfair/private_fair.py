@@ -764,8 +764,6 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
         planned = self.rule == "optimal" and self.mode == "certified"
         if self.schema_.rows is not None and (planned or self._learner().solver == "sgd"):
             yield f"the size of the data set ({self.schema_.rows} rows)"
-        if self.public_sizes:
-            yield "the size of each group in the release scope"
 
     def _identities(self, X: Any, records: Records) -> list[bytes]:
         if self.unit is None:

@@ -15,6 +15,7 @@ from dpfair.audit.game import _shown, canary_game, canary_records, claims_of
 from dpfair.audit.sample import sample_schema, table_of
 from dpfair.errors import InputError
 from dpfair.postprocessor import FairPostProcessor
+from dpfair.privacy.assumptions import Assumption
 from dpfair.privacy.events import gaussian_steps, noisy_table
 from dpfair.privacy.ledger import Ledger
 from dpfair.privacy.noise import Noise, noise_source
@@ -102,7 +103,7 @@ class Assuming:
         self.seen.append((self.relation, len(X)))
         self.ledger_ = Ledger(1, 1e-5, relation=self.relation, noise=noise_source(None))
         if self.assumes:
-            self.ledger_.assume("the number of records", np.array([len(X)]))
+            self.ledger_.assume(Assumption(), np.array([len(X)]))
         event = noisy_table(1, self.relation)
         self.ledger_.charge(event, scope="", purpose="count").draw(event).discrete_laplace([1, 2])
         self.cuts_ = (float(self.assumes) * len(X),)

@@ -31,7 +31,12 @@ def pairs(all_pairs):
 
 @pytest.fixture
 def strangers(all_pairs):
-    return [pair for pair in all_pairs if not pair.near]
+    return [pair for pair in all_pairs if not pair.near and "twins" not in pair.name]
+
+
+@pytest.fixture
+def twins(all_pairs):
+    return {pair.name: pair for pair in all_pairs if "twins" in pair.name}
 
 
 def rows(table):
@@ -70,9 +75,10 @@ def test_nobody_else_has_the_name_of_the_person(pairs):
         assert not others & (own - {None}), pair.name
 
 
-def test_strangers_have_nobody_in_common(strangers):
+def test_strangers_and_twins_have_nobody_in_common(strangers, twins):
     assert strangers
-    for pair in strangers:
+    assert twins
+    for pair in (*strangers, *twins.values()):
         assert pair.shared == 0
         assert not set(rows(pair.first)) & set(rows(pair.second)), pair.name
         assert not set(pair.first.X[PERSON]) & set(pair.second.X[PERSON]), pair.name
@@ -99,6 +105,41 @@ def test_some_strangers_are_all_of_one_class_and_of_one_group(strangers):
         if "alike" in pair.name
     }
     assert alike == {("yes", "f"), ("no", "m")}
+
+
+def test_twins_agree_record_by_record_in_what_their_name_says(twins, rows_per_unit):
+    of_persons = {"membership"} if rows_per_unit > 1 else set()  # whose names are others
+    agree = {"nothing": set(), "group": {"group"}, "label": {"label"}}
+    for name, kept in (agree | {"group and label": {"group", "label"}}).items():
+        pair = twins[f"twins in {name}"]
+        assert not pair.near
+        assert pair.differs == {"group", "label"} - kept | of_persons
+        columns = {"group": (pair.first.X["sex"], pair.second.X["sex"])}
+        columns["label"] = pair.first.y, pair.second.y
+        for part, (first, second) in columns.items():
+            assert all(
+                (one == two) == (part in kept) for one, two in zip(first, second, strict=True)
+            )
+        assert not np.any(pair.first.X["income"].to_numpy() == pair.second.X["income"].to_numpy())
+
+
+def test_twins_share_a_recording_of_neighbours(twins, pairs):
+    recorded = {(id(pair.first), pair.seed) for pair in pairs}
+    assert {(id(pair.first), pair.seed) for pair in twins.values()} <= recorded
+
+
+@pytest.mark.parametrize(
+    ("name", "relation", "differs"),
+    [
+        ("one of many duplicates", "replace_one", set()),
+        ("an outlier among duplicates", "replace_one", set()),
+        ("another's record with the other label", "replace_one", {"label"}),
+        ("another's record with the other label", "add_remove", {"membership", "group", "label"}),
+        ("no value of repaid", "replace_one", {"membership", "group", "label"}),
+    ],
+)
+def test_pairs_know_in_what_they_differ(name, relation, differs):
+    assert find(name, relation).differs == differs
 
 
 def test_some_person_has_more_records_than_count(rows_per_unit):

@@ -10,6 +10,7 @@ from dpfair.audit.payments import check_exposure, check_payments
 from dpfair.audit.tape import Heard
 from dpfair.certificate import Certificate, FairnessClaim, PrivacyClaim
 from dpfair.errors import InputError
+from dpfair.privacy.assumptions import Assumption
 from dpfair.privacy.draw import Question
 from dpfair.privacy.events import best_of_runs, gaussian_steps, noisy_table, step_event
 from dpfair.privacy.ledger import Ledger
@@ -46,8 +47,8 @@ def gaussian(scope="", multiplier=2.0, source=0):
     return Heard(source, question, np.zeros(1))
 
 
-def assumed(what):
-    return Heard(0, Question("assumed", np.zeros(1), what=what), np.zeros(1))
+def assumed(fact):
+    return Heard(0, Question("assumed", np.zeros(1), assumption=fact), np.zeros(1))
 
 
 def payments(heard, **model):
@@ -118,11 +119,11 @@ def certificate(*public):
 
 
 def test_assumptions_stand_in_the_certificate():
-    stated = certificate("the size of each group in the release scope")
-    assert payments([assumed("the size of each group")], certificate=stated) == []
-    for other in (None, certificate("the schema")):
-        [sentence] = payments([assumed("the size of each group")], certificate=other)
-        assert "'the size of each group' is public" in sentence
+    fact = Assumption(("group",), "release")
+    assert payments([assumed(fact)], certificate=certificate("the schema", fact.words)) == []
+    for other in (None, certificate("the schema"), certificate(f"{fact.words} and more")):
+        [sentence] = payments([assumed(fact)], certificate=other)
+        assert "'the number of records of each group in the release scope' is public" in sentence
 
 
 def exposure(paid, heard, moved):

@@ -9,6 +9,7 @@ import pytest
 
 import dpfair.fairness.release as release
 import dpfair.learners.logistic as logistic
+import dpfair.methods.dp_fermi as dp_fermi
 import dpfair.private_fair as private_fair
 import dpfair.search as search
 from dpfair import InputError, PrivateLogisticRegression
@@ -20,6 +21,7 @@ from dpfair.audit.sample import probe_table, sample_schema
 from dpfair.audit.tape import Session
 from dpfair.learners.descent import FlatClip
 from dpfair.methods.dp_fermi import DPFermi
+from dpfair.privacy.assumptions import Assumption
 from dpfair.privacy.draw import Draw, Question
 from dpfair.privacy.events import step_event
 from dpfair.privacy.ledger import Ledger
@@ -207,15 +209,27 @@ def a_printed_number_of_records(patch):
 
 
 def an_assumption_that_is_not_stated(patch):
+    patch.setattr(Ledger, "assumptions", ())
+
+
+def shares_of_groups_read_in_passing(patch):
+    patch.setattr(Ledger, "assume", lambda ledger, fact, value: value)
+
+
+def labels_counted_under_the_name_of_groups(patch):
+    wrap(patch, dp_fermi, "Assumption", lambda original, by=(): original(by[:1]))
+
+
+def the_largest_number_under_the_name_of_the_size(patch):
     def penalty(original, model, records, ledger):
-        ledger.assume("the largest number", records.numeric.max(axis=0, initial=0.0))
+        ledger.assume(Assumption(), records.numeric.max(axis=0, initial=0.0))
         return original(model, records, ledger)
 
     wrap(patch, DPFermi, "_penalty", penalty)
 
 
-def shares_of_groups_read_in_passing(patch):
-    patch.setattr(Ledger, "assume", lambda ledger, what, value: value)
+def groups_counted_under_the_name_of_the_size(patch):
+    wrap(patch, release, "Assumption", lambda original, by, scope: original((), scope))
 
 
 def a_charge_that_nobody_planned(patch):
@@ -225,7 +239,7 @@ def a_charge_that_nobody_planned(patch):
 def the_number_of_records_in_the_ledger(patch):
     def payment(original, model, own, X, **how):
         made = original(model, own, X, **how)
-        made._purpose = f"fit on {len(X)} rows"
+        made._how["purpose"] = f"fit on {len(X)} rows"
         return made
 
     wrap(patch, TabularInput, "_payment", payment)
@@ -298,6 +312,9 @@ BUGS = [
     (a_printed_number_of_records, "logistic", "class", "can tell by the printed text"),
     (an_assumption_that_is_not_stated, "dp-fermi", "class", "does not list the assumption"),
     (shares_of_groups_read_in_passing, "dp-fermi-paper", "group", "has another event"),
+    (labels_counted_under_the_name_of_groups, "dp-fermi-odds", "twins", "depends on more than"),
+    (the_largest_number_under_the_name_of_the_size, "dp-fermi", "twins", "depends on more than"),
+    (groups_counted_under_the_name_of_the_size, "algorithm2-paper", "twins", "depends on more"),
     (a_charge_that_nobody_planned, "dp-fermi", "class", "are not the planned ones"),
     (records_kept_in_the_model, "logistic", "class", "model.nearest_ depends"),
     (the_number_of_records_in_the_ledger, "logistic-paid", "class", "model.rows_[1].purpose"),
@@ -322,6 +339,23 @@ def test_the_price_of_removing_does_not_pay_for_replacing(monkeypatch):
     replacing_priced_as_removing(monkeypatch)
     assert sentences("reuse", "add_remove", "class") == []
     assert any("moves by 2, and 1 is" in s for s in sentences("reuse", "replace_one", "class"))
+
+
+def test_counts_by_label_that_dp_fermi_called_shares_of_groups_are_caught(monkeypatch):
+    """One replaced label moves them, though no record changes its group."""
+    assert sentences("dp-fermi-odds", "replace_one", "other label") == []
+    labels_counted_under_the_name_of_groups(monkeypatch)
+    assert any(
+        "'the number of records of each group' depends on more" in sentence
+        for sentence in sentences("dp-fermi-odds", "replace_one", "other label")
+    )
+
+
+@pytest.mark.parametrize("relation", ["add_remove", "replace_one"])
+def test_an_assumption_may_differ_in_what_it_declares(relation):
+    """Every neighbour and twin moves some assumed value of these, and none is accused."""
+    for method in ("dp-fermi-odds", "dp-fermi-undeclared-rows", "algorithm2-paper"):
+        assert sentences(method, relation, "group") == []
 
 
 def test_a_permutation_splits_no_worse_than_coins_when_records_are_replaced(monkeypatch):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from dpfair.audit.tape import Diverged, Session
+from dpfair.privacy.assumptions import Assumption
 from dpfair.privacy.draw import Question
 from dpfair.privacy.events import gaussian_steps, noisy_table, step_event
 from dpfair.privacy.ledger import Ledger
@@ -169,5 +170,5 @@ def test_every_kind_of_draw_passes_the_tape():
     draw = ledger.charge(exact, scope="", purpose="sum").draw(exact)
     draw.batch(10)
     draw.discrete_gaussian(np.zeros(3, np.int64), np.full(3, 0.5), 1.0)
-    ledger.assume("the size", np.array([3]))
+    ledger.assume(Assumption(), np.array([3]))
     assert [h.question.kind for h in session.heard] == ["gaussian", "grid", "assumed"]

@@ -131,13 +131,34 @@ def test_sound_variants_pay_and_stay_within_the_budget(variant, notion, loans, l
     assert 0 < model.ledger_.spent <= 2
     assert model.certificate_.privacy.private
     assert not model.certificate_.fairness.certified
-    assert "the shares of the groups" in model.certificate_.privacy.assumed_public
+
+
+@pytest.mark.parametrize("variant", ["tight", "paper", "reference"])
+@pytest.mark.parametrize(
+    ("notion", "counted"),
+    [("demographic_parity", "group"), ("equalized_odds", "group and label")],
+)
+def test_the_certificate_lists_the_exact_counts_that_each_notion_uses(
+    variant, notion, counted, loans, loan_schema
+):
+    """That of equalized odds once listed the shares of the groups only, and not of labels."""
+    for rows, size in ((None, ["the number of records"]), (700, [])):
+        schema = replace(loan_schema, rows=rows)
+        model = DPFermi(2, variant=variant, notion=notion, schema=schema, epochs=1, batch_size=600)
+        declared = [] if rows is None else ["the size of the data set (700 rows)"]
+        assert model.fit(*loans).certificate_.privacy.assumed_public == (
+            "the schema (bounds, categories, label values, groups)",
+            *declared,
+            f"the number of records of each {counted}",
+            *size,
+        )
 
 
 def test_the_reference_says_that_it_is_not_private(loans, loan_schema):
     model = DPFermi(2, variant="reference", schema=loan_schema, epochs=1).fit(*loans)
     assert not model.certificate_.privacy.private
     assert "never clips" in str(model.certificate_)
+    assert "the group of the first record" in str(model.certificate_)
     assert model.ledger_.entries == ()
 
 

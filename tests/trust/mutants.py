@@ -19,6 +19,7 @@ import polars as pl
 from dpfair import private_fair, search, table, validate
 from dpfair.fairness import release as release_module
 from dpfair.learners import descent, features, logistic
+from dpfair.methods import dp_fermi
 from dpfair.privacy import (
     accountants,
     draw,
@@ -31,6 +32,7 @@ from dpfair.privacy import (
     tally,
 )
 from dpfair.privacy import ledger as ledger_module
+from dpfair.privacy.assumptions import Assumption
 from dpfair.privacy.ledger_file import LedgerFile
 from dpfair.privacy.noise import Noise
 from dpfair.privacy.payment import Payment
@@ -484,6 +486,15 @@ def _true_sizes():
         return release
 
     with patched((private_fair, "release_table", with_sizes)):
+        yield
+
+
+@mutant("counts by group and label are listed as counts by group", "replay dp-fermi-odds")
+def _labels_unlisted():
+    def by_group(by=(), scope=""):
+        return Assumption(by[:1], scope)
+
+    with patched((dp_fermi, "Assumption", by_group)):
         yield
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -23,6 +23,7 @@ from dpfair.audit.differences import PerRecord
 from dpfair.audit.sample import PERSON, sample_records, table_of
 from dpfair.errors import FairnessWarning
 from dpfair.evaluation import evaluate_privately
+from dpfair.fairness.notions import NOTIONS
 from dpfair.learners.boosting import PrivateBoosting
 from dpfair.learners.logistic import PrivateLogisticRegression
 from dpfair.methods.algorithm2 import paper_algorithm2
@@ -41,6 +42,18 @@ __all__ = ["CATALOGUE", "Method"]
 BUDGET = 3.0
 ROWS_OF_A_PERSON = 3
 
+# So many that certified thresholds are placed, not corrected, at this budget (division.corrects).
+MANY = 10**6
+
+# What the names of entries say of the notion.
+_SHORT = {
+    "demographic_parity": "",
+    "equal_opportunity": "-opportunity",
+    "equalized_odds": "-odds",
+    "accuracy_parity": "-accuracy",
+    "parity_ratio": "-ratio",
+}
+
 
 @dataclass(frozen=True)
 class Method:
@@ -57,6 +70,9 @@ class Method:
     refuses_unknown_groups
         Whether a record of no declared group is an error by design: such a record cannot be
         decided about, and is no neighbour.
+    variant_of
+        The entry that differs from this one in its notion only; tests may then look at fewer
+        tables.
     """
 
     name: str
@@ -64,6 +80,16 @@ class Method:
     make: Callable[[Schema, str], Any]
     rows_per_unit: int = 1
     refuses_unknown_groups: bool = False
+    variant_of: str = ""
+
+
+def _with_notion(
+    name: str, description: str, notion: str, make: Callable[[Schema, str], Any]
+) -> Method:
+    """An entry for one notion; that for demographic parity has the plain name."""
+    short = _SHORT[notion]
+    what = f"{description}: {NOTIONS[notion].title}"
+    return Method(f"{name}{short}", what, make, variant_of=name if short else "")
 
 
 def _learner(**settings: Any) -> PrivateLogisticRegression:
@@ -131,8 +157,13 @@ def _post(schema: Schema, relation: str, *, public_sizes: bool = False) -> Any:
 
 def _fermi(schema: Schema, relation: str, **settings: Any) -> Any:
     # Batches of everybody, whose noise is calibrated at once.
-    settings = {"epsilon": BUDGET, "epochs": 4, "batch_size": schema.rows or 1} | settings
+    settings = {"epsilon": BUDGET, "epochs": 4, "batch_size": schema.rows or 100} | settings
     return DPFermi(schema=schema, relation=relation, **settings)
+
+
+def _fermi_paper(schema: Schema, relation: str, **settings: Any) -> Any:
+    few = {"variant": "paper", "epsilon": 0.25, "epochs": 1, "batch_size": 8}
+    return _fermi(schema, relation, **few | settings)
 
 
 def _search(schema: Schema, relation: str) -> Any:
@@ -244,24 +275,47 @@ class PrivateEvaluation:
         return self
 
 
-def _evaluation(schema: Schema, relation: str) -> Any:
-    return PrivateEvaluation(_public_model(schema, relation, 1), epsilon=1.0)
+def _evaluations() -> Iterator[Method]:
+    """With each notion of the model, which is that of the metrics."""
+    for notion in _SHORT:
+
+        def make(schema: Schema, relation: str, notion: str = notion) -> Any:
+            return PrivateEvaluation(_public_model(schema, relation, 1, notion), epsilon=1.0)
+
+        what = "Accuracy and gap of a public model on private records"
+        yield _with_notion("evaluation", what, notion, make)
 
 
 def _evaluation_persons(schema: Schema, relation: str) -> Any:
     return PrivateEvaluation(_public_model(schema, relation, ROWS_OF_A_PERSON), epsilon=3.0)
 
 
-@lru_cache(maxsize=8)
-def _public_model(schema: Schema, relation: str, rows_per_unit: int) -> PrivateFairClassifier:
+@lru_cache(maxsize=32)
+def _public_model(
+    schema: Schema, relation: str, rows_per_unit: int, notion: str = "demographic_parity"
+) -> PrivateFairClassifier:
     """Fitted on public records."""
     person = None if rows_per_unit == 1 else PERSON
-    model = _fair(
-        schema, relation, unit=person, rows_per_unit=rows_per_unit, mode="reuse", random_state=1
-    )
+    settings = {"unit": person, "rows_per_unit": rows_per_unit, "mode": "reuse", "notion": notion}
+    # Half are accepted, so that the decisions depend on the record.
+    model = _fair(schema, relation, target=0.5, random_state=1, **settings)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairnessWarning)
         return model.fit(*table_of(schema, sample_records(schema, 200, seed=5)))
+
+
+def _notions(
+    name: str, description: str, names: Iterable[str] = _SHORT, rows: int | None = None, **how: Any
+) -> Iterator[Method]:
+    """A way to a fair rule with each of these notions."""
+    for notion in names:
+
+        def make(schema: Schema, relation: str, notion: str = notion) -> Any:
+            schema = schema if rows is None else replace(schema, rows=rows)
+            tolerance = 0.0 if notion == "demographic_parity" else 0.1
+            return _fair(schema, relation, notion=notion, tolerance=tolerance, **how)
+
+        yield _with_notion(name, description, notion, make)
 
 
 CATALOGUE = (
@@ -284,31 +338,46 @@ CATALOGUE = (
         "Trees of random structure on logistic regression, in integers",
         lambda schema, relation: _boosting(schema, relation, arithmetic="exact"),
     ),
-    Method("certified", "Thresholds placed on records of their own", _fair),
+    *_notions("certified", "A planned rule corrected on records of its own"),
+    *_notions(
+        "placed",
+        "Thresholds placed on records of their own",
+        [name for name, notion in NOTIONS.items() if notion.monotone],
+        rows=MANY,
+    ),
     Method(
         "certified-undeclared-rows",
-        "Thresholds placed on records of their own, of whom nobody knows how many there are",
+        "A certified rule for records of whom nobody knows how many there are",
         lambda schema, relation: _fair(replace(schema, rows=None), relation),
     ),
-    Method(
-        "certified-odds",
-        "Certified equalized odds",
-        lambda schema, relation: _fair(schema, relation, notion="equalized_odds", tolerance=0.1),
-    ),
-    Method(
-        "reuse",
-        "All records train and are counted",
-        lambda schema, relation: _fair(schema, relation, mode="reuse"),
-    ),
-    Method(
+    *_notions("reuse", "All records train and are counted", mode="reuse"),
+    *_notions(
         "reuse-check",
         "All records train and are counted, a third part checks the rule",
-        lambda schema, relation: _fair(schema, relation, mode="reuse", check_share=0.4),
+        mode="reuse",
+        check_share=0.4,
+    ),
+    Method(
+        "reuse-boosting",
+        "All records grow trees and are counted",
+        lambda schema, relation: _fair(
+            schema, relation, mode="reuse", learner=_boosting(schema, relation, "exact")
+        ),
     ),
     Method(
         "algorithm2",
         "The paper's rule with private group sizes",
         lambda schema, relation: _fair(schema, relation, rule="algorithm2"),
+    ),
+    Method(
+        "algorithm2-basic",
+        "The paper's rule with private group sizes, costs added up",
+        lambda schema, relation: _fair(schema, relation, rule="algorithm2", composition="basic"),
+    ),
+    Method(
+        "algorithm2-sizes",
+        "The paper's rule with public group sizes",
+        lambda schema, relation: _fair(schema, relation, rule="algorithm2", public_sizes=True),
     ),
     Method("algorithm2-paper", "The paper's experiment: DP-SGD, public sizes, sums", _paper),
     Method("post-processor", "The paper's rule on top of a public classifier", _post),
@@ -319,11 +388,20 @@ CATALOGUE = (
     ),
     Method("dp-fermi", "DP-FERMI with joint clipping", _fermi),
     Method(
-        "dp-fermi-paper",
-        "DP-FERMI with its stated noise",
-        lambda schema, relation: _fermi(
-            schema, relation, variant="paper", epsilon=0.25, epochs=1, batch_size=8
-        ),
+        "dp-fermi-odds",
+        "DP-FERMI with joint clipping: equalized odds",
+        lambda schema, relation: _fermi(schema, relation, notion="equalized_odds"),
+    ),
+    Method(
+        "dp-fermi-undeclared-rows",
+        "DP-FERMI with joint clipping, the number of records being assumed",
+        lambda schema, relation: _fermi(replace(schema, rows=None), relation),
+    ),
+    Method("dp-fermi-paper", "DP-FERMI with its stated noise", _fermi_paper),
+    Method(
+        "dp-fermi-paper-odds",
+        "DP-FERMI with its stated noise: equalized odds",
+        lambda schema, relation: _fermi_paper(schema, relation, notion="equalized_odds"),
     ),
     Method("search", "The best of several logistic regressions", _search),
     Method("search-fair", "The best of several certified classifiers", _search_fair),
@@ -347,7 +425,7 @@ CATALOGUE = (
         rows_per_unit=ROWS_OF_A_PERSON,
         refuses_unknown_groups=True,
     ),
-    Method("evaluation", "Accuracy and gap of a public model on private records", _evaluation),
+    *_evaluations(),
     Method(
         "evaluation-persons",
         "Metrics of a public model on persons with several records",

@@ -157,7 +157,7 @@ def batch_table(cells: list[int], noise: Listening) -> list[int]:
         confidence=0.95,
         noise=noise,
     )
-    heard: list[int] = noise.heard
+    heard: list[int] = noise.heard[: len(cells)]  # the last one counts undeclared groups
     return heard
 
 

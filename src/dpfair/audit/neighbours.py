@@ -10,6 +10,10 @@ An empty table is refused by every method, so there is always somebody else.
 *Strangers* are no neighbours: tables that have nobody in common. What a method puts out may depend
 on its coins and its noisy answers only, so even then it must be the same when the answers are. A
 choice that looks at exact values shows here, though one record alone rarely turns it.
+
+*Twins* are strangers, too, as many as there are others, and every one agrees with the record in the
+same place in the group, in the label, in both or in neither. A fact that is assumed public must not
+change with what it does not declare to count.
 """
 
 from __future__ import annotations
@@ -18,13 +22,16 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import chain, combinations
+from typing import Any
 
 from dpfair import validate
 from dpfair.audit.sample import PERSON, Record, Table, group_columns, sample_records, table_of
 from dpfair.learners.features import design
+from dpfair.privacy.assumptions import MEMBERSHIP, PARTS
 from dpfair.privacy.events import RELATIONS
 from dpfair.schema import Categorical, Numeric, Outcome, Schema
-from dpfair.table import encode
+from dpfair.table import encode, group_codes_of, outcome_codes, words
 
 __all__ = ["Pair", "neighbours"]
 
@@ -71,6 +78,8 @@ class Pair:
         Of the coins.
     relation, rows_per_unit
         What makes them neighbours: one record, or a person of whom so many records count.
+    differs
+        In which of ``"membership"``, ``"group"`` and ``"label"`` they differ, beside features.
     near
         Whether they are neighbours; strangers share what is public, and nothing else.
     """
@@ -82,6 +91,7 @@ class Pair:
     seed: int
     relation: str
     rows_per_unit: int
+    differs: frozenset[str]
     near: bool = True
 
 
@@ -120,6 +130,7 @@ def neighbours(
         situations.append(_Situation("a random person", base, mine))
     maker = _Maker(schema, relation, rows_per_unit, seed, base)
     pairs = [maker.pair(i, situation) for i, situation in enumerate(situations)]
+    pairs += maker.twins(seed + 3)
     # The number of records is public if records are replaced.
     sizes = STRANGERS if relation == "add_remove" else (len(pairs[0].first.y),)
     for name, strangers in _strangers(schema, max(sizes), seed + 2):
@@ -296,29 +307,74 @@ class _Maker:
             seed=self.seed + COINS[(number if shares else len(others)) % len(COINS)],
             relation=self.relation,
             rows_per_unit=self.rows_per_unit,
+            differs=self._differs(first, second),
         )
 
     def far_pair(self, name: str, coin: int, strangers: list[Record]) -> Pair:
         """The table that most situations share, and strangers."""
+        first = self._without(_Situation(name, self.base, []))
+        second = table_of(self.schema, strangers)
         return Pair(
             name=name,
-            first=self._without(_Situation(name, self.base, [])),
-            second=table_of(self.schema, strangers),
+            first=first,
+            second=second,
             shared=0,
             seed=self.seed + coin,
             relation=self.relation,
             rows_per_unit=self.rows_per_unit,
+            differs=self._differs(first, second),
             near=False,
         )
+
+    def twins(self, seed: int) -> Iterator[Pair]:
+        """The table that most situations share, and strangers who agree with it in some parts."""
+        records = self._with_another(self.base)
+        strangers = sample_records(self.schema, len(records), seed)
+        strangers = _with_persons(strangers, self.rows_per_unit, "twin ")
+        columns = {"group": group_columns(self.schema), "label": (self.schema.label,)}
+        for kept in chain.from_iterable(combinations(PARTS, r) for r in range(len(PARTS) + 1)):
+            twins = [
+                stranger
+                | {
+                    column.name: record[column.name] if part in kept else _next(column, record)
+                    for part in PARTS
+                    for column in columns[part]
+                }
+                for stranger, record in zip(strangers, records, strict=True)
+            ]
+            yield self.far_pair(f"twins in {' and '.join(kept) or 'nothing'}", COINS[0], twins)
 
     def _without(self, situation: _Situation) -> Table:
         """The table without the person, or with another instead; one for all who share it."""
         key = id(situation.others), situation.as_text
         if key not in self.tables:
-            others = situation.others
-            instead = [] if self.relation == "add_remove" else [others[-1] | {PERSON: SOMEONE}]
-            self.tables[key] = table_of(self.schema, [*others, *instead], as_text=situation.as_text)
+            records = self._with_another(situation.others)
+            self.tables[key] = table_of(self.schema, records, as_text=situation.as_text)
         return self.tables[key]
+
+    def _with_another(self, others: list[Record]) -> list[Record]:
+        instead = [] if self.relation == "add_remove" else [others[-1] | {PERSON: SOMEONE}]
+        return [*others, *instead]
+
+    def _differs(self, first: Table, second: Table) -> frozenset[str]:
+        one, two = self._parts(first), self._parts(second)
+        return frozenset(part for part in one if one[part] != two[part])
+
+    def _parts(self, table: Table) -> dict[str, list[Any]]:
+        """What assumptions may depend on; the coins of persons depend on their names."""
+        labels = outcome_codes(words(table.y), self.schema.label).tolist()
+        sensitive = self.schema.sensitive
+        groups = [0] * len(labels)
+        if sensitive is not None:
+            groups = group_codes_of(table.X, sensitive).tolist()
+        declared = [(group >= 0, label >= 0) for group, label in zip(groups, labels, strict=True)]
+        persons = table.X[PERSON].to_list() if self.rows_per_unit > 1 else []
+        return {MEMBERSHIP: [*declared, *persons], "group": groups, "label": labels}
+
+
+def _next(column: Outcome, record: Record) -> str:
+    """Another value of a column than that of a record."""
+    return column.values[(column.values.index(record[column.name]) + 1) % len(column.values)]
 
 
 def _without_name(record: Record) -> Record:

@@ -161,6 +161,7 @@ def _check_assumptions(run: Run) -> Iterator[str]:
     """Every fact that was taken as public stands in the certificate, in these words."""
     certificate = getattr(run.model, "certificate_", None)
     listed = () if certificate is None else certificate.privacy.assumed_public
-    for fact in {h.question.what for h in run.heard if h.question.kind == "assumed"}:
-        if not any(fact in words for words in listed):
-            yield f"The certificate does not list the assumption that {fact!r} is public."
+    for fact in {h.question.assumption for h in run.heard} - {None}:
+        assert fact is not None
+        if fact.words not in listed:
+            yield f"The certificate does not list the assumption that {fact.words!r} is public."

@@ -5,9 +5,11 @@ run again on a neighbour D' and feed the recorded answers back. Then
 
 * everything that comes out must be *identical*, since it may depend on coins and answers only;
 * every exact number at the door must be as near to its twin as was promised for it;
-* one record must not be exposed to more than was paid for it.
+* one record must not be exposed to more than was paid for it;
+* every exact number that is assumed public must be the same if the tables agree in what it is
+  declared to count (:mod:`dpfair.privacy.assumptions`), whatever else differs.
 
-The first must hold even for strangers, tables that have nobody in common.
+The first and the last must hold even for strangers, tables that have nobody in common.
 
 Whatever violates one of these is a privacy bug, found without any statistics. What remains to be
 trusted is the noise itself and the accountants, which have audits and tests of their own. A method
@@ -40,6 +42,7 @@ from dpfair.audit.observe import Run, observe
 from dpfair.audit.payments import check_exposure, check_payments
 from dpfair.audit.sample import Table, probe_table
 from dpfair.audit.tape import Session
+from dpfair.privacy.assumptions import MEMBERSHIP
 from dpfair.privacy.draw import Question
 from dpfair.privacy.events import parts
 from dpfair.schema import Schema
@@ -90,6 +93,7 @@ class Recording:
         other = observe(self._make_model, pair.second, session, self._probe)
         self._probe = None  # equal models put out the same: once is enough
         found = [*self._own, *_different_questions(self.run, other)]
+        found += _different_assumptions(self.run, other, pair)
         if pair.near:
             moved = _moved(self.run, other)
             self.touched |= {str(self.run.heard[i].question.scope) for i in moved}
@@ -230,8 +234,21 @@ _FORM: dict[str, Callable[[Question], Any]] = {
     "sensitivity": lambda question: question.sensitivity,
     "noise": lambda question: question.noise_multiplier,
     "grid": lambda question: None if question.units is None else question.units.tobytes(),
-    "assumption": lambda question: question.what,
+    "assumption": lambda question: question.assumption,
 }
+
+
+def _different_assumptions(first: Run, second: Run, pair: Pair) -> Iterator[str]:
+    """Assumed values that differ, though the tables agree in all that they declare to count."""
+    for one, two in zip(first.heard, second.heard, strict=False):
+        fact = one.question.assumption
+        if fact is None or pair.differs.intersection({MEMBERSHIP, *fact.by}):
+            continue
+        if one.question.value.tobytes() != two.question.value.tobytes():
+            yield (
+                f"What is assumed public as {fact.words!r} depends on more than that: the other "
+                "table agrees in it, and the value differs."
+            )
 
 
 def _moved(first: Run, second: Run) -> frozenset[int]:

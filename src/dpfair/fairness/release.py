@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpfair.errors import InputError
 from dpfair.fairness.rates import NoisyRate
+from dpfair.privacy.assumptions import Assumption
 from dpfair.privacy.events import DpEvent, noisy_table
 from dpfair.privacy.ledger import Ledger
 
@@ -368,7 +369,7 @@ def release_accepted(
     events = table_events(epsilon, len(names), ledger.relation, public_sizes=True)
     receipts = [ledger.charge(event, scope=scope, purpose=ACCEPTED) for event in events]
     exact = exact_counts(scores, groups, None, len(names), HALF)
-    public = ledger.assume("the size of each group", exact.sum(axis=(1, 2)))
+    public = ledger.assume(Assumption(("group",), scope), exact.sum(axis=(1, 2)))
     sizes = tuple(int(n) for n in public)
     accepted = [
         receipt.draw(event).discrete_laplace([int(count)])[0]

@@ -25,6 +25,7 @@ from dpfair.learners.scorer import LinearScorer
 from dpfair.methods.fermi_penalty import FermiObjective, FermiPenalty, FermiSteps, project
 from dpfair.methods.fermi_reference import StatedNoise, train_reference
 from dpfair.privacy.accountants import calibrate
+from dpfair.privacy.assumptions import Assumption
 from dpfair.privacy.events import DpEvent
 from dpfair.privacy.ledger import Ledger
 from dpfair.privacy.noise import Noise, noise_source
@@ -69,8 +70,9 @@ class DPFermi(TabularInput, ClassifierMixin, BaseEstimator):  # type: ignore[mis
 
     Privacy
     -------
-    The size of the data set (``schema.rows`` if declared) and the shares of the groups (within
-    labels, for equalized odds) are assumed public, as the method assumes. Nothing else is read
+    As the method assumes, the number of records of each group is public, for equalized odds that of
+    each group and label: the penalty and the stated noise use their shares P(s), or P(s | y) and
+    P(y). So is the size of the data set, which is ``schema.rows`` if declared. Nothing else is read
     but through noisy sums.
 
     Examples
@@ -189,7 +191,7 @@ class DPFermi(TabularInput, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         odds = self.notion == "equalized_odds"
         labels = records.labels if odds else np.zeros_like(records.labels)
         counts = np.bincount(labels * groups + records.groups, minlength=groups * (1 + odds))
-        counts = ledger.assume("the shares of the groups", counts)
+        counts = ledger.assume(Assumption(("group", "label") if odds else ("group",)), counts)
         table = np.maximum(counts.reshape(-1, groups), 1).astype(np.float64)
         by_label = table.sum(axis=1)
         only = None if self.only_group is None else self.schema_.groups.index(self.only_group)
@@ -203,7 +205,7 @@ class DPFermi(TabularInput, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         assert records.labels is not None
         size = self.schema_.rows
         if size is None:
-            [size] = ledger.assume("the size of the data set", np.array([len(rows)])).tolist()
+            [size] = ledger.assume(Assumption(), np.array([len(rows)])).tolist()
         steps = self._steps(size)
         stated = StatedNoise.for_budget(
             ledger.epsilon,
@@ -284,11 +286,7 @@ class DPFermi(TabularInput, ClassifierMixin, BaseEstimator):  # type: ignore[mis
                 ledger,
                 unit="every record",
                 arithmetic="float64 Gaussian noise",
-                assumed_public=(
-                    "the schema (bounds, categories, label values, groups)",
-                    "the size of the data set",
-                    "the shares of the groups",
-                ),
+                assumed_public=self._assumed_public(),
                 leaks=self._leaks(),
             ),
             fairness=FairnessClaim.nothing(
@@ -296,9 +294,16 @@ class DPFermi(TabularInput, ClassifierMixin, BaseEstimator):  # type: ignore[mis
             ),
         )
 
+    def _assumed_public(self) -> Iterator[str]:
+        yield "the schema (bounds, categories, label values, groups)"
+        if self.schema_.rows is not None:
+            yield f"the size of the data set ({self.schema_.rows} rows)"
+
     def _leaks(self) -> Iterator[str]:
         if self.variant == "reference":
             yield "the published code never clips a record's gradient, so its noise proves nothing"
+            if self.only_group is None:
+                yield "the published code penalises the group of the first record"
         if self.schema_.inferred:
             yield INFERRED_SCHEMA
 

@@ -25,6 +25,7 @@ from dp_accounting.dp_event import (
 from numpy.typing import NDArray
 
 from dpfair.errors import ReceiptError
+from dpfair.privacy.assumptions import Assumption
 from dpfair.privacy.events import GridGaussianDpEvent, parts, path_events
 from dpfair.privacy.grid import grid_variance
 from dpfair.privacy.noise import Noise
@@ -49,8 +50,8 @@ class Question:
         The exact value: private, unless it is assumed public.
     event, scope
         What was paid, and on which records; None for an assumption.
-    what
-        The assumption in words.
+    assumption
+        Which fact an assumed value is.
     """
 
     kind: str
@@ -59,7 +60,7 @@ class Question:
     scope: str | None = None
     sensitivity: float = 1.0
     noise_multiplier: float | None = None
-    what: str = ""
+    assumption: Assumption | None = None
     units: NDArray[np.float64] | None = None
 
 

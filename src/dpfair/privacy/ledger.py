@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from dpfair import validate
 from dpfair.errors import BudgetError, InputError, ReceiptError
 from dpfair.privacy.accountants import cost
+from dpfair.privacy.assumptions import Assumption
 from dpfair.privacy.draw import Draw, Question
 from dpfair.privacy.events import (
     RELATIONS,
@@ -143,6 +144,7 @@ class Ledger:
         self._seeded_before = False
         self.row: str | None = None
         self._entries: list[Entry] = []
+        self._assumptions: dict[Assumption, None] = {}
         self._planned: Counter[tuple[str, frozenset[tuple[DpEvent, int]]]] | None = None
         self._lock = threading.Lock()
         k = self.rows_per_unit
@@ -163,6 +165,11 @@ class Ledger:
     def entries(self) -> tuple[Entry, ...]:
         """All charges so far, oldest first."""
         return tuple(self._entries)
+
+    @property
+    def assumptions(self) -> tuple[Assumption, ...]:
+        """The facts that were taken as public so far, each once; the certificate lists them."""
+        return tuple(self._assumptions)
 
     @property
     def row_budget(self) -> tuple[Fraction, float]:
@@ -247,12 +254,10 @@ class Ledger:
                 raise ReceiptError("This ledger already has a paid plan.")
             self._planned = Counter((scope, Amount.of(event).identity) for scope, event in charges)
 
-    def assume(self, what: str, value: NDArray[T]) -> NDArray[T]:
-        """Use an exact fact about the records as if it were public; the certificate must list it.
-
-        ``what`` names the fact in the certificate's words.
-        """
-        return self.noise.answer(Question("assumed", value, what=what), lambda: value)
+    def assume(self, fact: Assumption, value: NDArray[T]) -> NDArray[T]:
+        """Use an exact fact about the records as if it were public, and remember that it was."""
+        self._assumptions[fact] = None
+        return self.noise.answer(Question("assumed", value, assumption=fact), lambda: value)
 
     def _entry(self, event: DpEvent, amount: Amount, scope: str, purpose: str) -> Entry:
         if amount.pure is not None:
