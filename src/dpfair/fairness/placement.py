@@ -131,10 +131,12 @@ def placement_grid(windows: Sequence[Window], noise: float, rows: int = 2) -> Fl
     most = min(MOST_NARROW_CELLS, int(bins) - len(wide) - 1)
     rows_of_edges = []
     for window in windows:
-        splits = _splits(window, noise, len(wide), rows, most)
-        parts = zip(_grains_of(window), splits, strict=True)
-        narrow = [np.arange(a * split, b * split + 1) / split for (a, b), split in parts]
-        row = np.unique(np.concatenate([wide, *narrow]).round(9))
+        (first, last), (inner_first, inner_last) = _grains_of(window)
+        coarser, finer = _splits(window, noise, len(wide), rows, most)
+        outer = np.arange(first * coarser, last * coarser + 1) / coarser
+        inner = np.arange(inner_first * finer, inner_last * finer + 1) / finer
+        outside = (outer <= inner_first) | (outer >= inner_last)
+        row = np.unique(np.concatenate([wide, outer[outside], inner]).round(9))
         rows_of_edges.append(row[(row > 0) & (row < GRAIN)])
     width = max(len(row) for row in rows_of_edges)  # every group gets the same number of edges
     return np.stack([_padded(row, width) for row in rows_of_edges]) / GRAIN
