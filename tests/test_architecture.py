@@ -27,7 +27,7 @@ LAYERS = [
     ["table"],
     ["datasets"],
     ["schema", "privacy", "lines"],
-    ["errors", "validate", "writing"],
+    ["errors", "judgement", "validate", "writing"],
 ]
 FORBIDDEN = [("privacy", "fairness"), ("privacy", "learners"), ("fairness", "learners")]
 

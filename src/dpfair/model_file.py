@@ -155,6 +155,7 @@ def _header(model: PrivateFairClassifier) -> dict[str, Any]:
         "solver": model._learner().solver,
         "settings": {name: getattr(model, name) for name in _SETTINGS},
         "release": model.release_.to_json(),
+        "counted_share": model.counted_share_,
         "check": None if model.check_release_ is None else model.check_release_.to_json(),
         "targets": None if model.targets_ is None else list(model.targets_),
         "rule": _rule_to_json(model.rule_),
@@ -286,6 +287,9 @@ def _rebuild(
     model.classes_ = _classes_from_json(header["classes"], schema)
     model.scorer_ = scorer
     model.release_ = release
+    model.counted_share_ = float(header["counted_share"])
+    if not 0 < model.counted_share_ <= 1:
+        raise InputError("Its counted share is malformed.")
     model.targets_ = _targets(header["targets"], model)
     check = header["check"]
     model.check_release_ = None if check is None else _release(check, schema)

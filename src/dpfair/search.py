@@ -466,6 +466,7 @@ def _plain_certificate(model: PrivateLogisticRegression) -> Certificate:
             arithmetic=arithmetic_of(ledger, "scores"),
             assumed_public=public,
             leaks=[INFERRED_SCHEMA] if model.schema_.inferred else [],
+            records=model.schema_.rows,
         ),
         fairness=FairnessClaim.nothing(
             model.schema_.groups, "logistic regression bounds no gap between groups"

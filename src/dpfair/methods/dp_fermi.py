@@ -290,6 +290,7 @@ class DPFermi(TabularInput, ClassifierMixin, BaseEstimator):  # type: ignore[mis
                     "the shares of the groups",
                 ),
                 leaks=self._leaks(),
+                records=self.schema_.rows,
             ),
             fairness=FairnessClaim.nothing(
                 groups, "DP-FERMI penalises unfairness and bounds nothing"
