@@ -45,6 +45,7 @@ from dpfair.judgement import (
 )
 from dpfair.privacy.events import has_floating_noise
 from dpfair.privacy.ledger import Ledger
+from dpfair.schema import Schema
 
 __all__ = [
     "INFERRED_SCHEMA",
@@ -57,6 +58,7 @@ __all__ = [
     "many_undeclared",
     "round_down",
     "round_up",
+    "schema_facts",
     "search_of",
     "winners_certificate",
 ]
@@ -613,6 +615,20 @@ def arithmetic_of(ledger: Ledger, counted: str = "counts") -> str:
         f"exact integers everywhere: discrete Laplace noise on the {counted}, "
         "discrete Gaussian noise on the gradient sums"
     )
+
+
+def schema_facts(schema: Schema) -> str:
+    """The kinds of public facts that a schema declares, in one phrase."""
+    declared = {
+        "bounds": schema.numeric,
+        "categories": schema.categorical,
+        "bin edges": schema.numeric,
+        "usual values": [c for c in schema.columns if c.usual is not None],
+        "spiky columns": [c for c in schema.numeric if c.spiky],
+        "crosses": schema.crosses,
+    }
+    kinds = [kind for kind, found in declared.items() if found]
+    return f"the schema ({', '.join([*kinds, 'label values', 'groups'])})"
 
 
 def search_of(ledger: Ledger) -> RepeatAndSelectDpEvent | None:

@@ -43,6 +43,14 @@ __all__ = [
 
 GRADES = ("strong", "moderate", "weak", "vacuous")
 
+TIERS = (
+    (1, "strong", "at most 1"),
+    (10, "moderate", "above 1, at most 10"),
+    (20, "weak", "above 10, at most 20"),
+    (math.inf, "vacuous", "above 20"),
+)
+"""The largest epsilon of each grade, and its words."""
+
 
 @dataclass(frozen=True)
 class Judgement:
@@ -60,29 +68,23 @@ def judge_privacy(epsilon: float, delta: float, records: int | None, error: int 
     """The grade of (epsilon, delta) on a number of records, which may be noisy or unknown.
 
     >>> judge_privacy(3, 1e-5, 45_222).rule
-    'epsilon is at most 10; delta is below 1/n, n = 45,222 records'
+    'epsilon is above 1, at most 10; delta is below 1/n, n = 45,222 records'
     >>> judge_privacy(1, 0, None)
     Judgement(grade='strong', rule='epsilon is at most 1')
     >>> judge_privacy(1, 1e-3, 6000).grade, judge_privacy(1, 0.1, None).grade
     ('weak', 'vacuous')
     """
-    tiers = zip((1, 10, 20), GRADES, strict=False)
-    found = [(grade, f"epsilon is at most {most}") for most, grade in tiers if epsilon <= most]
-    grade, rule = found[0] if found else ("vacuous", "epsilon is more than 20")
-    judged = [Judgement(grade, rule)]
+    judged = [next(Judgement(g, f"epsilon is {w}") for most, g, w in TIERS if epsilon <= most)]
     n = f"n = {_size(records, error)}" if records is not None else ""
     if delta >= 0.01:
-        judged.append(
-            Judgement("vacuous", "delta is 0.01 or more: every record may be published so often")
-        )
+        allows = "it allows publishing each record with that probability"
+        judged.append(Judgement("vacuous", f"delta is 0.01 or more: {allows}"))
     elif delta > 0 and records is None:
-        judged.append(
-            Judgement("strong", "delta is not judged, because the number of records is not known")
-        )
+        unknown = "because the number of records is not known"
+        judged.append(Judgement("strong", f"delta is not judged, {unknown}"))
     elif delta > 0 and records is not None and delta * records >= 1:
-        judged.append(
-            Judgement("weak", f"delta is at least 1/n, {n}: publishing one of them is allowed")
-        )
+        allows = "it allows publishing one of them"
+        judged.append(Judgement("weak", f"delta is at least 1/n, {n}: {allows}"))
     elif delta > 0:
         judged.append(Judgement("strong", f"delta is below 1/n, {n}"))
     # The whole rule is shown, not only the part that decided.
@@ -138,7 +140,10 @@ def judge_gap(
     elif before is not None and bound >= before:
         judged = Judgement("vacuous", f"the scorer alone has an estimated gap of {before:.4f}")
     elif bound <= moderate[0]:
-        judged = Judgement("moderate", f"more than {strong[1]}")
+        within = f"more than {strong[1]} and at most {moderate[1]}"
+        if strong[1].endswith(edge) and moderate[1].endswith(edge):
+            within = f"more than a fifth and at most half of {edge}"
+        judged = Judgement("moderate", within)
     else:
         judged = Judgement("weak", f"more than {moderate[1]}")
     return _with_confidence(judged, confidence)

@@ -27,6 +27,7 @@ from dpfair.certificate import (
     arithmetic_of,
     counted_records,
     many_undeclared,
+    schema_facts,
     search_of,
     winners_certificate,
 )
@@ -779,9 +780,8 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
         )
 
     def _assumed_public(self) -> Iterator[str]:
-        yield "the schema (bounds, categories, bin edges, label values, groups)"
-        planned = self.rule == "optimal" and self.mode == "certified"
-        if self.schema_.rows is not None and (planned or self._learner().solver == "sgd"):
+        yield schema_facts(self.schema_)
+        if self.schema_.rows is not None:
             yield f"the size of the data set ({self.schema_.rows} rows)"
         if self.public_sizes:
             yield "the size of each group in the release scope"
