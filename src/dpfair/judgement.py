@@ -121,13 +121,13 @@ def judge_gap(
     ``before`` is the estimated gap of the scorer alone, if it is known.
 
     >>> judge_gap(0.015, 0.95, room=0.2, before=0.18).rule
-    'at most a fifth of 0.2000, which would give one group the rate 0 or 1'
+    'at most a fifth of 0.2000, the gap that would give one group the rate 0 or 1'
     >>> judge_gap(0.3, 0.95, room=0.5, before=0.2).rule
     'the scorer alone has an estimated gap of 0.2000'
     >>> judge_gap(1.0, 0.95).grade, judge_gap(0.02, 0.95, room=0.02).grade
     ('vacuous', 'vacuous')
     """
-    edge = f"{room:.4f}, which would give one group the rate 0 or 1"
+    edge = f"{room:.4f}, the gap that would give one group the rate 0 or 1"
     strong = min((0.05, "0.05"), (room / 5, f"a fifth of {edge}"))
     limits = [(0.1, "0.1"), (room / 2, f"half of {edge}")]
     if before is not None:
