@@ -129,6 +129,7 @@ def test_public_names():
         "PrivateLogisticRegression",
         "PrivateSearchCV",
         "Schema",
+        "WeakPrivacyWarning",
         "__version__",
         "calibrate",
         "epsilons",

@@ -129,7 +129,7 @@ def test_a_constant_rule_is_never_strong(certificate):
         assert still.gap_judgement.grade == still.accuracy_judgement.grade == "vacuous"
         assert whom in still.gap_judgement.rule
         said = str(replace(certificate, fairness=still))
-        assert f"Constant rule: the model accepts {whom}." in said
+        assert f"Constant rule: the model accepts {whom}, so it is one itself." in said
 
 
 def test_many_undeclared_records_make_bounds_weak(certificate):

@@ -517,8 +517,7 @@ class Certificate:
         elif claim.values:
             said.append("Accuracy: not known, because the released counts are not by label.")
         if claim.constant:
-            how = "No fair rule was found to be more accurate." if claim.accuracy_estimate else ""
-            said.append(f"Constant rule: the model accepts {claim.constant}. {how}".rstrip())
+            said.append(f"Constant rule: the model accepts {claim.constant}, so it is one itself.")
         elif claim.constant_accuracy is not None:
             said.append(
                 "Constant rule: to accept everybody or nobody, whichever is better, is right in an "
