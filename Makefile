@@ -3,10 +3,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-slow lint audit crosscheck bench evidence reproduce results clean help
+.PHONY: demo test test-slow lint audit crosscheck bench evidence reproduce results report-picture clean help
 
 help:  ## Show the targets
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 $(VENV)/installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -57,6 +57,10 @@ reproduce: $(VENV)/installed  ## The paper's twelve tables (minutes), and docs/r
 
 results: $(VENV)/installed  ## Our classifier on 50 fresh splits (half an hour), and docs/results.md
 	$(BIN)/python scripts/results_doc.py
+
+report-picture: $(VENV)/installed  ## docs/report.png (installs chromium with apt-get if it is missing)
+	command -v chromium > /dev/null || { apt-get update && apt-get install -y chromium; }
+	$(BIN)/python scripts/report_picture.py
 
 bench: $(VENV)/installed-torch  ## Speed of DP-SGD against Opacus, in one run
 	$(BIN)/python benchmarks/dpsgd_vs_opacus.py

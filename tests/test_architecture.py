@@ -27,7 +27,7 @@ LAYERS = [
     ["table"],
     ["datasets"],
     ["schema", "privacy", "lines"],
-    ["errors", "validate", "writing"],
+    ["errors", "judgement", "validate", "writing"],
 ]
 FORBIDDEN = [("privacy", "fairness"), ("privacy", "learners"), ("fairness", "learners")]
 
@@ -129,6 +129,7 @@ def test_public_names():
         "PrivateLogisticRegression",
         "PrivateSearchCV",
         "Schema",
+        "WeakPrivacyWarning",
         "__version__",
         "calibrate",
         "epsilons",

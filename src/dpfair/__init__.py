@@ -28,6 +28,7 @@ _HOME = {
     "PrivateLogisticRegression": "learners.logistic",
     "PrivateSearchCV": "search",
     "Schema": "schema",
+    "WeakPrivacyWarning": "errors",
     "calibrate": "privacy.accountants",
     "epsilons": "privacy.accountants",
     "load_adult": "datasets",
@@ -54,6 +55,7 @@ __all__ = [
     "PrivateLogisticRegression",
     "PrivateSearchCV",
     "Schema",
+    "WeakPrivacyWarning",
     "__version__",
     "calibrate",
     "epsilons",
@@ -73,6 +75,7 @@ if TYPE_CHECKING:
         FairnessWarning,
         InputError,
         PrivacyLeakWarning,
+        WeakPrivacyWarning,
     )
     from dpfair.learners.boosting import PrivateBoosting
     from dpfair.learners.logistic import PrivateLogisticRegression

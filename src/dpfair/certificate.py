@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
 from dp_accounting.dp_event import RepeatAndSelectDpEvent
 
 from dpfair.fairness.bands import (
@@ -34,8 +35,17 @@ from dpfair.fairness.placement import placement_bound
 from dpfair.fairness.rates import Interval, NoisyRate
 from dpfair.fairness.release import HALF, REUSED, Release
 from dpfair.fairness.rules import Rule
+from dpfair.judgement import (
+    Judgement,
+    judge_accuracy,
+    judge_gap,
+    judge_privacy,
+    judge_ratio,
+    room_for_gap,
+)
 from dpfair.privacy.events import has_floating_noise
 from dpfair.privacy.ledger import Ledger
+from dpfair.schema import Schema
 
 __all__ = [
     "INFERRED_SCHEMA",
@@ -44,9 +54,11 @@ __all__ = [
     "FairnessClaim",
     "PrivacyClaim",
     "arithmetic_of",
+    "counted_records",
     "many_undeclared",
     "round_down",
     "round_up",
+    "schema_facts",
     "search_of",
     "winners_certificate",
 ]
@@ -63,6 +75,8 @@ class PrivacyClaim:
     """(epsilon, delta)-differential privacy, for whom and under which assumptions.
 
     ``leaks`` lists what breaks the promise; a model is private only if there are none.
+    ``records`` is the number of records (or persons) that delta is judged by: the declared one, or
+    what noisy counts say, with a ``records_error`` of three standard deviations; None if unknown.
     """
 
     epsilon: float
@@ -74,6 +88,8 @@ class PrivacyClaim:
     arithmetic: str
     assumed_public: tuple[str, ...]
     leaks: tuple[str, ...]
+    records: int | None = None
+    records_error: int = 0
 
     @classmethod
     def from_ledger(
@@ -84,6 +100,8 @@ class PrivacyClaim:
         arithmetic: str,
         assumed_public: Iterable[str],
         leaks: Iterable[str],
+        records: int | None = None,
+        records_error: int = 0,
     ) -> PrivacyClaim:
         """What a ledger paid for and assumed; noise from a seed is a leak by itself.
 
@@ -99,12 +117,21 @@ class PrivacyClaim:
             arithmetic=arithmetic,
             assumed_public=(*assumed_public, *(fact.words for fact in ledger.assumptions)),
             leaks=(*(() if ledger.private else (SEEDED,)), *leaks),
+            records=records,
+            records_error=records_error,
         )
 
     @property
     def private(self) -> bool:
         """Whether everything that reached the model was paid for and protected by noise."""
         return not self.leaks
+
+    @property
+    def judgement(self) -> Judgement | None:
+        """How much the budget promises; None for a model that is not private."""
+        if self.leaks:
+            return None
+        return judge_privacy(self.epsilon, self.delta, self.records, self.records_error)
 
 
 @dataclass(frozen=True)
@@ -315,6 +342,58 @@ class FairnessClaim:
             undeclared=_undeclared(counted, confidence),
         )
 
+    @property
+    def constant(self) -> str:
+        """``"everybody"`` or ``"nobody"`` if the rule accepts them by the counts; else empty."""
+        if self.rates_after and max(self.rates_after) <= 1e-9:
+            return "nobody"
+        return "everybody" if self.rates_after and min(self.rates_after) >= 1 - 1e-9 else ""
+
+    @property
+    def gap_judgement(self) -> Judgement | None:
+        """How much the certified gap promises; None without one."""
+        if self.gap_bound is None:
+            return None
+        if self.constant:
+            return Judgement(
+                "vacuous", f"the model accepts {self.constant}, so its gap says nothing"
+            )
+        notion, before = NOTIONS[self.notion], self.rates_before
+        comparable = len(before) > 1 and notion.statistics == PARITY.statistics
+        own = notion.gap(np.array([before])) if comparable else None
+        if notion.ratio:
+            ratio = None if own is None else 1 - own
+            judged = judge_ratio(1 - self.gap_bound, self.confidence, ratio)
+        else:
+            room = room_for_gap(self.values.values())
+            judged = judge_gap(self.gap_bound, self.confidence, room=room, before=own)
+        return self._of_declared(judged)
+
+    @property
+    def accuracy_judgement(self) -> Judgement | None:
+        """How much the certified accuracy promises; None without one."""
+        if self.accuracy_bound is None or self.accuracy_estimate is None:
+            return None
+        if self.constant:
+            return Judgement("vacuous", "the model is a constant rule itself")
+        return self._of_declared(
+            judge_accuracy(
+                self.accuracy_bound,
+                self.confidence,
+                estimate=self.accuracy_estimate,
+                constant=self.constant_accuracy,
+                beats_constant=self.beats_constant,
+            )
+        )
+
+    def _of_declared(self, judged: Judgement) -> Judgement:
+        """Counts that leave out many records say little about all of them."""
+        for kind, (share, ends) in self.undeclared.items():
+            if many_undeclared(share, ends):
+                rule = f"an estimated {share:.4f} of the records have no declared {kind}"
+                judged = judged.at_best("weak", rule)
+        return judged
+
 
 @dataclass(frozen=True)
 class Certificate:
@@ -365,8 +444,17 @@ class Certificate:
             fairness=FairnessClaim(**fairness),
         )
 
+    @property
+    def judgements(self) -> dict[str, Judgement | None]:
+        """How much each claim says, by the rules of :mod:`dpfair.judgement`."""
+        return {
+            "privacy": self.privacy.judgement,
+            "gap": self.fairness.gap_judgement,
+            "accuracy": self.fairness.accuracy_judgement,
+        }
+
     def sentences(self) -> list[str]:
-        """The certificate in plain words, one sentence per promise or warning."""
+        """The certificate in plain words, one line per promise or warning."""
         privacy, fairness = self.privacy, self.fairness
         said = []
         if privacy.epsilon < math.inf:
@@ -374,28 +462,21 @@ class Certificate:
                 f"Privacy: epsilon = {privacy.epsilon:g}, delta = {privacy.delta:g} for every "
                 f"feature of {privacy.unit} ({privacy.relation.replace('_', '/')}; "
                 f"{privacy.composition} composition, {privacy.spent:.4f} spent)."
+                f"{_judged(privacy.judgement)}"
             )
         if privacy.leaks:
             said.append(f"NOT PRIVATE: {'; '.join(privacy.leaks)}.")
         if fairness.gap_bound is not None:
-            said.append(f"Fairness: {self._promise()}")
+            said.append(f"Fairness: {self._promise()}{_judged(fairness.gap_judgement)}")
         else:
             said.append(f"Fairness: NOT CERTIFIED, because {fairness.reason}.")
             if fairness.gap_estimate is not None and len(fairness.groups) > 1:
                 said.append(
                     f"Estimate: a gap of {fairness.gap_estimate:.4f} in "
-                    f"{NOTIONS[fairness.notion].title}, without a promise."
+                    f"{NOTIONS[fairness.notion].title} on the counts that the rule was chosen by, "
+                    "without a promise. On new records it is usually larger."
                 )
-        said += self._undeclared_sentences()
-        if fairness.accuracy_bound is not None:
-            said.append(
-                f"Accuracy: at least {round_down(fairness.accuracy_bound)} on new records with "
-                f"{100 * fairness.confidence:.10g}% confidence; "
-                f"estimated {fairness.accuracy_estimate:.4f}."
-            )
-        elif fairness.accuracy_estimate is not None:
-            said.append(f"Accuracy: estimated {fairness.accuracy_estimate:.4f}, without a promise.")
-        said += self._constant_sentences()
+        said += [*self._undeclared_sentences(), *self._accuracy_sentences()]
         if fairness.excess_changes is not None and fairness.certified:
             low, high = fairness.changes or (0.0, 0.0)
             said.append(
@@ -409,6 +490,8 @@ class Certificate:
     def _undeclared_sentences(self) -> list[str]:
         said, few = [], []
         for kind, (share, ends) in self.fairness.undeclared.items():
+            if kind == "group" and len(self.fairness.groups) < 2:
+                continue  # no groups are declared at all
             if many_undeclared(share, ends):
                 most = "" if ends is None else f" (at most {round_up(ends[1])})"
                 said.append(
@@ -417,23 +500,41 @@ class Certificate:
                     "about them counts as right. Compare the schema with the table."
                 )
             elif ends is not None:
-                few.append(f"a {kind}: at most {round_up(ends[1])}")
+                few.append(f"at most {round_up(ends[1])} of the records have no declared {kind}")
         if few:
-            said.append(f"Share of records with an undeclared value, {'; '.join(few)}.")
+            said.append(f"Undeclared: {', '.join(few)}.")
         return said
 
-    def _constant_sentences(self) -> list[str]:
-        claim = self.fairness
-        if claim.constant_accuracy is None:
-            return []
-        rates = set(claim.rates_after)
-        if rates in ({0.0}, {1.0}):
-            whom = "everybody" if rates == {1.0} else "nobody"
-            return [f"The model accepts {whom}: no fair rule was found to be more accurate."]
-        said = [f"A constant rule is right in an estimated {claim.constant_accuracy:.4f}."]
-        if claim.beats_constant is False:
-            said.append("It is NOT CERTAIN that the model is more accurate than that.")
+    def _accuracy_sentences(self) -> list[str]:
+        claim, said = self.fairness, []
+        if claim.accuracy_bound is not None:
+            said.append(
+                f"Accuracy: at least {round_down(claim.accuracy_bound)} on new records with "
+                f"{100 * claim.confidence:.10g}% confidence; "
+                f"estimated {claim.accuracy_estimate:.4f}.{_judged(claim.accuracy_judgement)}"
+            )
+        elif claim.accuracy_estimate is not None:
+            said.append(f"Accuracy: estimated {claim.accuracy_estimate:.4f}, without a promise.")
+        elif claim.values:
+            said.append("Accuracy: not known, because the released counts are not by label.")
+        if claim.constant:
+            said.append(f"Constant rule: the model accepts {claim.constant}, so it is one itself.")
+        elif claim.constant_accuracy is not None:
+            said.append(
+                "Constant rule: to accept everybody or nobody, whichever is better, is right in an "
+                f"estimated {claim.constant_accuracy:.4f}. {self._against_constant()}"
+            )
         return said
+
+    def _against_constant(self) -> str:
+        claim = self.fairness
+        if claim.beats_constant:
+            return "The model is more accurate, with the same confidence."
+        if claim.beats_constant is False:
+            return "It is NOT CERTAIN that the model is more accurate."
+        if (claim.accuracy_estimate or 0.0) > (claim.constant_accuracy or 0.0):
+            return "The model is estimated to be more accurate, without a promise."
+        return "The model is NOT estimated to be more accurate."
 
     def _promise(self) -> str:
         fairness = self.fairness
@@ -516,6 +617,20 @@ def arithmetic_of(ledger: Ledger, counted: str = "counts") -> str:
     )
 
 
+def schema_facts(schema: Schema) -> str:
+    """The kinds of public facts that a schema declares, in one phrase."""
+    declared = {
+        "bounds": schema.numeric,
+        "categories": schema.categorical,
+        "bin edges": schema.numeric,
+        "usual values": [c for c in schema.columns if c.usual is not None],
+        "spiky columns": [c for c in schema.numeric if c.spiky],
+        "crosses": schema.crosses,
+    }
+    kinds = [kind for kind, found in declared.items() if found]
+    return f"the schema ({', '.join([*kinds, 'label values', 'groups'])})"
+
+
 def search_of(ledger: Ledger) -> RepeatAndSelectDpEvent | None:
     """The search that a ledger paid for, if it did."""
     events = [entry.event for entry in ledger.entries]
@@ -529,6 +644,20 @@ def many_undeclared(share: float, ends: Interval | None) -> bool:
     (False, True)
     """
     return (share if ends is None else ends[0]) > 0.02
+
+
+def counted_records(release: Release, share: float, rows_per_unit: int) -> tuple[int, int]:
+    """How many records (or persons) there are by a release that counts a share of them.
+
+    With it comes the error: three standard deviations of the noise and of the coins that chose the
+    share. A person has up to ``rows_per_unit`` records, so there are at least so many persons.
+    """
+    ratios = [math.exp(-t) for t in release.noise if release.sizes is None]
+    cells = release.counts[0].size
+    variance = sum(cells * 2 * q / (1 - q) ** 2 for q in ratios)
+    counted = max(release.total, 0)
+    error = 3 * math.sqrt(variance + counted * (1 - share))
+    return round(counted / share / rows_per_unit), math.ceil(error / share / rows_per_unit)
 
 
 def round_up(bound: float, digits: int = 4) -> str:
@@ -547,6 +676,10 @@ def round_down(bound: float, digits: int = 4) -> str:
     '0.8415'
     """
     return f"{math.floor(bound * 10**digits) / 10**digits:.{digits}f}"
+
+
+def _judged(judgement: Judgement | None) -> str:
+    return "" if judgement is None else f" Judged {judgement.grade}: {judgement.rule}."
 
 
 def _accuracy_bound(

@@ -20,6 +20,7 @@ __all__ = [
     "PrivacyLeakWarning",
     "ReceiptError",
     "SchemaError",
+    "WeakPrivacyWarning",
 ]
 
 
@@ -57,6 +58,10 @@ class ReceiptError(DpfairError):
 
 class PrivacyLeakWarning(UserWarning):
     """Something was learned from private records without paying for it."""
+
+
+class WeakPrivacyWarning(UserWarning):
+    """The privacy parameters promise less than they seem to."""
 
 
 class FairnessWarning(UserWarning):

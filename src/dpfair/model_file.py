@@ -157,6 +157,7 @@ def _header(model: PrivateFairClassifier) -> dict[str, Any]:
         "solver": model._learner().solver,
         "settings": {name: getattr(model, name) for name in _SETTINGS},
         "release": model.release_.to_json(),
+        "counted_share": model.counted_share_,
         "check": None if model.check_release_ is None else model.check_release_.to_json(),
         "decisions": None if model.decisions_ is None else model.decisions_.to_json(),
         "planned": None if model.planned_ is None else _rule_to_json(model.planned_),
@@ -295,6 +296,9 @@ def _rebuild(
     model.classes_ = _classes_from_json(header["classes"], schema)
     model.scorer_ = scorer
     model.release_ = release
+    model.counted_share_ = float(header["counted_share"])
+    if not 0 < model.counted_share_ <= 1:
+        raise InputError("Its counted share is malformed.")
     model.targets_ = _targets(header["targets"], model)
     check, decisions = header["check"], header["decisions"]
     model.check_release_ = None if check is None else _release(check, schema)

@@ -25,13 +25,15 @@ from dpfair.certificate import (
     FairnessClaim,
     PrivacyClaim,
     arithmetic_of,
+    counted_records,
     many_undeclared,
+    schema_facts,
     search_of,
     winners_certificate,
 )
 from dpfair.deciding import COINS, decide
 from dpfair.division import MODES, Division, corrects, divide, divide_algorithm2
-from dpfair.errors import FairnessWarning, InputError
+from dpfair.errors import FairnessWarning, InputError, WeakPrivacyWarning
 from dpfair.fairness.decide import (
     SMALL_GROUPS,
     best_rule,
@@ -56,6 +58,7 @@ from dpfair.fairness.release import (
     table_events,
 )
 from dpfair.fairness.rules import Rule, parity_rule
+from dpfair.judgement import delta_warning
 from dpfair.learners.logistic import TRAINING, PrivateLogisticRegression
 from dpfair.learners.scorer import LinearScorer
 from dpfair.learners.trees import BoostedScorer
@@ -261,6 +264,7 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
                 FairnessWarning,
                 stacklevel=2,
             )
+        self._warn_delta(self._declared_records())  # before anything is spent
         units = None
         if self.unit is not None:
             units = words(get_column(X, column_name(X, self.unit)))
@@ -275,6 +279,7 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
             training.declared(), ledger, division
         )
         counted = records.take(scopes[division.release_scope])
+        self.counted_share_ = division.share(division.release_scope)
         self.targets_, self.planned_, self.decisions_, self.check_release_ = None, None, None, None
         if self.rule == "algorithm2":
             self._release_accepted(counted, ledger, division)
@@ -293,6 +298,9 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
             self.check_release_ = self._check(checked, ledger, division)
         self.certificate_ = self._certify(ledger)
         self._warn_undeclared()
+        if self._declared_records() is None:
+            privacy = self.certificate_.privacy
+            self._warn_delta(privacy.records, privacy.records_error)
         return self
 
     def predict_proba(self, X: Any, sensitive_features: Any = None) -> NDArray[np.float64]:
@@ -726,6 +734,11 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
                 self.confidence,
                 check=self.check_release_,
             )
+        records, error = self._declared_records(), 0
+        if records is None:
+            records, error = counted_records(
+                self.release_, self.counted_share_, ledger.rows_per_unit
+            )
         own = Certificate(
             method=method,
             privacy=PrivacyClaim.from_ledger(
@@ -734,10 +747,21 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
                 arithmetic=arithmetic_of(ledger),
                 assumed_public=self._assumed_public(),
                 leaks=[INFERRED_SCHEMA] if self.schema_.inferred else [],
+                records=records,
+                records_error=error,
             ),
             fairness=fairness,
         )
         return winners_certificate(own, ledger)
+
+    def _declared_records(self) -> int | None:
+        """The declared size; with ``unit`` it is persons that count, and those are not declared."""
+        return self.schema_.rows if self.unit is None else None
+
+    def _warn_delta(self, records: int | None, error: int = 0) -> None:
+        said = delta_warning(self.delta, records, error)
+        if said:
+            warnings.warn(said, WeakPrivacyWarning, stacklevel=3)
 
     def _warn_undeclared(self) -> None:
         for kind, (share, ends) in self.certificate_.fairness.undeclared.items():
@@ -760,9 +784,8 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
         )
 
     def _assumed_public(self) -> Iterator[str]:
-        yield "the schema (bounds, categories, bin edges, label values, groups)"
-        planned = self.rule == "optimal" and self.mode == "certified"
-        if self.schema_.rows is not None and (planned or self._learner().solver == "sgd"):
+        yield schema_facts(self.schema_)
+        if self.schema_.rows is not None:
             yield f"the size of the data set ({self.schema_.rows} rows)"
 
     def _identities(self, X: Any, records: Records) -> list[bytes]:

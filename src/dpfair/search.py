@@ -22,6 +22,7 @@ from dpfair.certificate import (
     FairnessClaim,
     PrivacyClaim,
     arithmetic_of,
+    schema_facts,
     winners_certificate,
 )
 from dpfair.errors import BudgetError, FairnessWarning, InputError
@@ -455,8 +456,8 @@ def _planned(model: Any) -> Callable[[Schema], list[tuple[str, str, DpEvent]]]:
 def _plain_certificate(model: PrivateLogisticRegression) -> Certificate:
     """What a fitted logistic regression promises: privacy."""
     ledger = model.ledger_
-    public = ["the schema (bounds, categories, bin edges, label values, groups)"]
-    if model.solver == "sgd":
+    public = [schema_facts(model.schema_)]
+    if model.schema_.rows is not None:
         public.append(f"the size of the data set ({model.schema_.rows} rows)")
     return Certificate(
         method="private logistic regression",
@@ -466,6 +467,7 @@ def _plain_certificate(model: PrivateLogisticRegression) -> Certificate:
             arithmetic=arithmetic_of(ledger, "scores"),
             assumed_public=public,
             leaks=[INFERRED_SCHEMA] if model.schema_.inferred else [],
+            records=model.schema_.rows,
         ),
         fairness=FairnessClaim.nothing(
             model.schema_.groups, "logistic regression bounds no gap between groups"

@@ -67,6 +67,21 @@ def test_fit_prints_one_object_with_the_promised_fields(folder, capsys):
     assert [e["scope"] for e in result["ledger"]] == ["train", "train", "release", "release"]
 
 
+def test_fit_judges_its_promises_and_warns_of_a_large_delta(folder, capsys):
+    result = run_json(capsys, "fit", *fit_options(folder))
+    assert set(result["judgement"]) == {"privacy", "gap", "accuracy"}
+    assert result["judgement"]["privacy"]["grade"] == "moderate"
+    assert result["judgement"]["privacy"]["rule"].startswith("epsilon is above 1, at most 10")
+    unsure = run_json(capsys, "fit", *fit_options(folder), "--mode", "reuse")
+    assert unsure["judgement"]["gap"] is None
+    code, out, _ = run(capsys, "fit", *fit_options(folder))
+    assert code == 0
+    assert " Judged moderate: epsilon is above 1" in out
+    large = ["fit", "adult", "--epsilon", "3", "--delta", "1e-3", "--dry-run"]
+    assert "at least 1/n for 45,222 records" in run(capsys, *large)[2]
+    assert "1/n" not in run(capsys, *large[:4], "--dry-run")[2]
+
+
 def test_every_option_of_fit_reaches_the_model(folder, capsys):
     def fit(*options):
         return run_json(capsys, "fit", *fit_options(folder), "--seed", "1", *options)

@@ -267,6 +267,12 @@ def test_a_private_certified_model_carries_no_warning(model):
     assert 'class="banner' not in text
 
 
+def test_intervals_of_the_scorer_alone_are_not_said_to_hold_together():
+    text = render_report(fitted(rule="algorithm2"))
+    assert "All intervals hold together" not in text
+    assert "95% confidence; those of the scorer alone hold one by one." in text
+
+
 def test_a_missing_certificate_cannot_be_overlooked():
     text = render_report(postprocessor(epsilon=1))
     assert "<strong>NOT CERTIFIED</strong>" in text

@@ -73,6 +73,9 @@ def demo(
     sure = _certified(fairness.accuracy_bound, round_down)
     print(f"  cert. accuracy  {sure}   with {confidence} confidence")
     print(f"  (epsilon, delta) = ({epsilon:g}, {delta:g}), for every feature of every record")
+    for name, judged in model.certificate_.judgements.items():
+        if judged is not None:
+            print(f"  {name:<15} judged {judged.grade}: {judged.rule}")
     print()
     print("\n".join(account_lines(model)))
     if not model.certificate_.privacy.private:

@@ -278,10 +278,13 @@ def _with_columns(schema: Schema, label: str | None, sensitive: str | None) -> S
 
 
 def _show_plan(model: PrivateFairClassifier, schema: Schema, *, as_json: bool) -> None:
+    from dpfair.judgement import delta_warning
     from dpfair.privacy.events import event_to_json
 
     model.check_budget(schema)
     ledger = model.rehearse(schema)
+    if model.unit is None and (weak := delta_warning(ledger.delta, schema.rows)):
+        say(f"dpfair: warning: {weak}")
     if as_json:
         entries: list[dict[str, Any]] = [
             {"scope": e.scope, "purpose": e.purpose, "event": event_to_json(e.event)}

@@ -98,6 +98,10 @@ def fit_summary(model: PrivateFairClassifier) -> dict[str, Any]:
             "reason": fairness.reason,
             "assumed_public": list(privacy.assumed_public),
         },
+        "judgement": {
+            name: None if judged is None else {"grade": judged.grade, "rule": judged.rule}
+            for name, judged in model.certificate_.judgements.items()
+        },
         "ledger": [entry.to_json() for entry in model.ledger_.entries],
     }
 

@@ -288,6 +288,7 @@ class DPFermi(TabularInput, ClassifierMixin, BaseEstimator):  # type: ignore[mis
                 arithmetic="float64 Gaussian noise",
                 assumed_public=self._assumed_public(),
                 leaks=self._leaks(),
+                records=self.schema_.rows,
             ),
             fairness=FairnessClaim.nothing(
                 groups, "DP-FERMI penalises unfairness and bounds nothing"

@@ -41,6 +41,9 @@ METHODS = {
     "chosen among many rules.",
     "band": "Band: the counts themselves chose the rule, so the bound uses intervals that hold for "
     "all thresholds of the table at once, hence for whatever rule was chosen.",
+    "corrected": "Corrected: a rule was planned on other records, and what it decides about the "
+    "counted ones was counted with noise. Random flips make these decisions fair. The bound holds "
+    "for all flips at once, hence for those that the counts chose.",
     "fixed": "Checked: the finished rule decided about records that had no part in it, and those "
     "decisions were counted with noise.",
 }

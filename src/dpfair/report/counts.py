@@ -17,6 +17,21 @@ __all__ = ["Counts", "Decided", "GroupCounts", "counts_of", "decided_of"]
 
 SHOWN_BINS = 25
 
+DECISIONS = (
+    (
+        "decisions_",
+        "The decisions of the planned rule",
+        "What the planned rule decided about the counted records, which had no part in planning "
+        "it. The model corrects these decisions by random flips, and its bound comes from this "
+        "table.",
+    ),
+    (
+        "check_release_",
+        "The check",
+        "What the finished rule decided about records that had no part in it.",
+    ),
+)
+
 
 @dataclass(frozen=True)
 class GroupCounts:
@@ -43,11 +58,12 @@ class Counts:
 
 @dataclass(frozen=True)
 class Decided:
-    """What a check counted: right and wrong decisions of one group."""
+    """A table of decisions: its title, what it is, its noise, and the counts of each group."""
 
-    name: str
-    counts: tuple[int, ...]
+    title: str
+    about: str
     noise: str
+    rows: tuple[tuple[str, tuple[int, ...]], ...]
 
 
 def counts_of(model: Any) -> Counts:
@@ -68,13 +84,20 @@ def counts_of(model: Any) -> Counts:
     )
 
 
-def decided_of(check: Release | None) -> list[Decided]:
-    """The counts of a check: rejected and accepted, of each label."""
-    if check is None:
-        return []
+def decided_of(model: Any) -> list[Decided]:
+    """The tables that count decisions, rejected and accepted, of each label."""
     return [
-        Decided(name, tuple(int(c) for c in check.counts[a].ravel()), _deviation(check.noise[a]))
-        for a, name in enumerate(check.groups)
+        Decided(
+            title,
+            about,
+            _deviation(release.noise[0]),
+            tuple(
+                (name, tuple(map(int, counts.ravel())))
+                for name, counts in zip(release.groups, release.counts, strict=True)
+            ),
+        )
+        for attribute, title, about in DECISIONS
+        if (release := getattr(model, attribute, None)) is not None
     ]
 
 

@@ -1,4 +1,4 @@
-"""The last sections: what is released, what stays inside, what was assumed, and the limits."""
+"""What is released, what is internal, and the limits of the promises."""
 
 from __future__ import annotations
 
@@ -8,19 +8,18 @@ from numbers import Real
 from typing import Any
 
 from dpfair.report import words
-from dpfair.schema import Categorical, Numeric, Schema
 
-__all__ = [
-    "disclosures",
-    "internal_numbers",
-    "limits",
-    "schema_rows",
-]
+__all__ = ["disclosures", "internal_numbers", "limits"]
+
+COUNTED = (
+    ("decisions_", "The planned rule, and the counts of its decisions"),
+    ("check_release_", "The counts of the check"),
+)
 
 
 @dataclass(frozen=True)
 class Disclosure:
-    """A number of the model, whether it may leave the house, and what protects it."""
+    """A number of the model, whether it may be published, and what protects it."""
 
     what: str
     status: str
@@ -50,6 +49,11 @@ def disclosures(model: Any, *, evaluated: bool) -> list[Disclosure]:
             else "The counts by group and decision",
             public,
             "exact: nothing protects them" if model.ledger_ is None else paid,
+        ),
+        *(
+            Disclosure(what, public, paid)
+            for attribute, what in COUNTED
+            if getattr(model, attribute, None) is not None
         ),
         Disclosure("The decision rule", public, "computed from the counts alone"),
         Disclosure("The certificate", public, "computed from the counts and the noise law alone"),
@@ -92,16 +96,6 @@ def internal_numbers(evaluation: Mapping[str, Any]) -> list[tuple[str, str]]:
     return rows
 
 
-def schema_rows(schema: Schema | None) -> list[tuple[str, str, str]]:
-    """(name, kind, public facts) of every column."""
-    if schema is None:
-        return []
-    rows = [(schema.label.name, "label", words.listing(schema.label.values))]
-    if schema.sensitive is not None:
-        rows.append((schema.sensitive.name, "groups", words.listing(schema.sensitive.values)))
-    return rows + [_column(column) for column in schema.columns]
-
-
 def limits(model: Any) -> list[str]:
     """What the promises do not cover, in a few honest sentences."""
     said = []
@@ -131,13 +125,3 @@ def limits(model: Any) -> list[str]:
             "record can get another answer the next time."
         )
     return said
-
-
-def _column(column: Numeric | Categorical) -> tuple[str, str, str]:
-    if isinstance(column, Categorical):
-        listed = words.listing(column.values)
-        number = words.count(len(column.values), "category", "categories")
-        return column.name, "categorical", f"{number}: {listed}"
-    low, high = column.bounds
-    cuts = words.count(len(column.cuts), "cut point", "cut points")
-    return column.name, "numeric", f"{low:,.10g} to {high:,.10g}; {cuts}"

@@ -9,12 +9,20 @@ from dataclasses import dataclass
 import numpy as np
 from markupsafe import Markup
 
-from dpfair.certificate import FairnessClaim
+from dpfair.certificate import FairnessClaim, many_undeclared
+from dpfair.fairness.rates import Interval
 from dpfair.fairness.rules import Rule
 from dpfair.report import words
 from dpfair.report.svg import Move, interval_plot
 
-__all__ = ["RatePlot", "acceptance_rows", "rate_plots", "rule_sentences"]
+__all__ = [
+    "RatePlot",
+    "acceptance_rows",
+    "correction_sentences",
+    "rate_plots",
+    "rule_sentences",
+    "undeclared_rows",
+]
 
 ACCEPTANCE = "acceptance rate"
 
@@ -59,6 +67,42 @@ def acceptance_rows(fairness: FairnessClaim) -> list[tuple[str, float]]:
     return list(zip(fairness.groups, fairness.rates_after, strict=False))
 
 
+def undeclared_rows(fairness: FairnessClaim) -> list[tuple[str, float, Interval | None, bool]]:
+    """(group or label, estimated share, interval if any, whether it is much), undeclared."""
+    return [
+        (kind, share, ends, many_undeclared(share, ends))
+        for kind, (share, ends) in fairness.undeclared.items()
+        if kind != "group" or len(fairness.groups) > 1
+    ]
+
+
+def correction_sentences(groups: Sequence[str], planned: Rule | None, rule: Rule) -> list[str]:
+    """How a rule flips the decisions of the planned rule, one sentence per group.
+
+    The rule accepts with w0 + w1 p what the planned one accepts with p; the weights follow from
+    the scores where the planned rule is least and most generous.
+
+    Examples
+    --------
+    >>> planned = Rule([[0, 1], [0, 1]], [[0.3], [0.6]])
+    >>> corrected = Rule([[0.02, 1], [0, 0.9]], [[0.3], [0.6]])
+    >>> for sentence in correction_sentences(["f", "m"], planned, corrected):
+    ...     print(sentence)
+    Of those the planned rule rejects in group f, 2.0% are accepted.
+    Of those the planned rule accepts in group m, 90.0% stay accepted.
+    """
+    said = []
+    for group, before, after in zip(
+        groups, () if planned is None else planned.accept, rule.accept, strict=planned is not None
+    ):
+        low, high = int(np.argmin(before)), int(np.argmax(before))
+        if before[high] > before[low]:
+            weight = (after[high] - after[low]) / (before[high] - before[low])
+            lift = float(after[low] - weight * before[low])
+            said.append(_flips(group, lift, lift + float(weight), "the planned rule"))
+    return said
+
+
 def rule_sentences(groups: Sequence[str], rule: Rule) -> list[str]:
     """What the rule does, one sentence per group.
 
@@ -85,14 +129,15 @@ def rule_sentences(groups: Sequence[str], rule: Rule) -> list[str]:
     ]
 
 
-def _flips(group: str, lift: float, keep: float) -> str:
+def _flips(group: str, lift: float, keep: float, whose: str = "the scorer") -> str:
     kept = f"accepts in group {group}, {words.percent(keep)} stay accepted"
     lifted = f"rejects in group {group}, {words.percent(lift)} are accepted"
-    if keep < 1 and lift > 0:
-        return f"Of those the scorer {kept}; of those it {lifted}."
-    if keep < 1 or lift > 0:
-        return f"Of those the scorer {kept if keep < 1 else lifted}."
-    return f"In group {group} every decision of the scorer stands."
+    fewer, more = keep < 1 - 1e-9, lift > 1e-9
+    if fewer and more:
+        return f"Of those {whose} {kept}; of those it {lifted}."
+    if fewer or more:
+        return f"Of those {whose} {kept if fewer else lifted}."
+    return f"In group {group} every decision of {whose} stands."
 
 
 def _steps(cuts: Sequence[float], accept: Sequence[float]) -> str:

@@ -16,9 +16,17 @@ from dpfair.report import words
 from dpfair.report.account import privacy_account
 from dpfair.report.bounds import frontier_of, gap_bounds, method_of, pair_bounds
 from dpfair.report.counts import counts_of, decided_of
-from dpfair.report.disclosure import disclosures, internal_numbers, limits, schema_rows
-from dpfair.report.groups import acceptance_rows, rate_plots, rule_sentences
-from dpfair.report.summary import asked, headline_facts, promises, warnings_of
+from dpfair.report.disclosure import disclosures, internal_numbers, limits
+from dpfair.report.facts import headline_facts, warnings_of
+from dpfair.report.groups import (
+    acceptance_rows,
+    correction_sentences,
+    rate_plots,
+    rule_sentences,
+    undeclared_rows,
+)
+from dpfair.report.public import schema_rows
+from dpfair.report.summary import asked, promises
 from dpfair.writing import write_file
 
 __all__ = ["render_report", "write_report"]
@@ -93,6 +101,10 @@ def render_report(model: Any, evaluation: Mapping[str, Any] | None = None) -> st
         promises=promises(certificate),
         rates=rate_plots(fairness),
         acceptance=acceptance_rows(fairness),
+        undeclared=undeclared_rows(fairness),
+        corrections=correction_sentences(
+            fairness.groups, getattr(model, "planned_", None), model.rule_
+        ),
         rules=rule_sentences(fairness.groups, model.rule_),
         bounds=gap_bounds(fairness.bounds),
         bound_method=method_of(fairness.bounds),
@@ -103,10 +115,10 @@ def render_report(model: Any, evaluation: Mapping[str, Any] | None = None) -> st
         account=privacy_account(model),
         disclosures=disclosures(model, evaluated=evaluation is not None),
         counts=counts_of(model),
-        decided=decided_of(getattr(model, "check_release_", None)),
+        decided=decided_of(model),
         internal=None if evaluation is None else internal_numbers(evaluation),
         assumed=certificate.privacy.assumed_public,
-        columns=schema_rows(getattr(model, "schema_", None)),
+        columns=schema_rows(model),
         limits=limits(model),
     )
 

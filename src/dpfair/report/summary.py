@@ -1,4 +1,4 @@
-"""Sections 1 and 2: what was asked, and what is promised."""
+"""Sections 1 and 2: what was asked, and the sentences of the certificate."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from dpfair.certificate import Certificate, round_down, round_up
+from dpfair.certificate import Certificate
 from dpfair.fairness.notions import NOTIONS
 from dpfair.report import words
 
-__all__ = ["Line", "asked", "headline_facts", "promises", "warnings_of"]
+__all__ = ["STATES", "Line", "asked", "promises"]
 
 MODES = {
     "certified": "certified: some records train the scorer, others are counted, so that the counts "
@@ -22,14 +22,17 @@ MODES = {
 }
 
 
+# The colour of a grade. Only a strong promise is green.
+STATES = {"strong": "good", "moderate": "fair", "weak": "warn", "vacuous": "bad"}
+
+
 @dataclass(frozen=True)
 class Line:
-    """A word and what is said about it; ``state`` is good, warn, bad or empty."""
+    """A word and what is said about it; ``state`` is good, fair, warn, bad or empty."""
 
     name: str
     text: str
     state: str = ""
-    note: str = ""
 
 
 def asked(model: Any) -> list[Line]:
@@ -80,70 +83,13 @@ def _wanted(model: Any) -> list[Line]:
     return lines
 
 
-def warnings_of(model: Any, *, internal: bool) -> list[Line]:
-    """What nobody may overlook, worst first."""
-    privacy, fairness = model.certificate_.privacy, model.certificate_.fairness
-    found = []
-    for leak in privacy.leaks:
-        found.append(Line("NOT PRIVATE", f"{leak[0].upper()}{leak[1:]}.", "bad"))
-    if not fairness.certified:
-        found.append(Line("NOT CERTIFIED", f"No bound on the gap: {fairness.reason}.", "bad"))
-    if internal:
-        text = "It contains an evaluation that nobody paid for. Do not publish it as it is."
-        found.append(Line("This copy is internal", text, "warn"))
-    return found
-
-
-def headline_facts(model: Any) -> list[Line]:
-    """The facts in large print."""
-    privacy = model.certificate_.privacy
-    delta = f"δ = {privacy.delta:g}, for {privacy.unit}"
-    budget = Line("Privacy budget", f"ε = {words.cost(privacy.epsilon)}", "", delta)
-    if math.isinf(privacy.epsilon):
-        budget = Line("Privacy budget", "none", "bad", "exact counts, ε = ∞")
-    elif not privacy.private:
-        note = f"δ = {privacy.delta:g}, accounted for, but not the whole truth"
-        budget = Line("Privacy budget", budget.text, "bad", note)
-    if not privacy.private:
-        private = Line("Is it private?", "NO", "bad", "NOT PRIVATE, see above")
-    else:
-        private = Line("Is it private?", "Yes", "good", "all noise from the system's secure source")
-    return [budget, private, _gap_fact(model.certificate_), *_accuracy_fact(model.certificate_)]
-
-
-def _gap_fact(certificate: Certificate) -> Line:
-    fairness = certificate.fairness
-    notion = NOTIONS[fairness.notion]
-    if fairness.gap_bound is None:
-        if fairness.gap_estimate is None or len(fairness.groups) < 2:
-            return Line("Certified gap", "none", "bad", "NOT CERTIFIED, see above")
-        shown = f"≈ {fairness.gap_estimate:.4f}"
-        return Line("Estimated gap", shown, "bad", "NOT CERTIFIED, see above")
-    at = f"at {100 * fairness.confidence:.4g}%"
-    if notion.ratio:
-        ratio = round_down(1 - fairness.gap_bound)
-        return Line(f"Certified ratio {at}", f"≥ {ratio}", "good", notion.title)
-    points = f"{round_up(100 * fairness.gap_bound, 2)} percentage points between any two groups"
-    note = f"{notion.title}: {points}"
-    return Line(f"Certified gap {at}", f"≤ {round_up(fairness.gap_bound)}", "good", note)
-
-
-def _accuracy_fact(certificate: Certificate) -> list[Line]:
-    fairness = certificate.fairness
-    if fairness.accuracy_estimate is None:
-        return []
-    estimate = f"{fairness.accuracy_estimate:.4f}"
-    if fairness.accuracy_bound is None:
-        return [Line("Accuracy", f"≈ {estimate}", "", "an estimate, without a promise")]
-    name = f"Certified accuracy at {100 * fairness.confidence:.4g}%"
-    return [Line(name, f"≥ {round_down(fairness.accuracy_bound)}", "good", f"estimated {estimate}")]
-
-
 def promises(certificate: Certificate) -> list[Line]:
     """The certificate's sentences, each with its first word apart."""
     lines = []
     for sentence in certificate.sentences():
         name, _, text = sentence.partition(": ")
-        broken = name == "NOT PRIVATE" or text.startswith("NOT CERTIFIED")
-        lines.append(Line(name, text, "bad" if broken else ""))
+        state = next((s for grade, s in STATES.items() if f" Judged {grade}: " in text), "")
+        if name in ("NOT PRIVATE", "WARNING") or text.startswith("NOT CERTIFIED"):
+            state = "bad"
+        lines.append(Line(name, text, state if state in ("warn", "bad") else ""))
     return lines
