@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from dpfair import __version__, validate
 from dpfair.certificate import search_of
 from dpfair.errors import BudgetError, FairnessWarning, InputError, ModelFileError
-from dpfair.fairness.release import ACCEPTED, HALF, MOST_BINS, Release
+from dpfair.fairness.release import ACCEPTED, HALF, MOST_BINS, REUSED, Release
 from dpfair.fairness.rules import Rule
 from dpfair.learners.boosting import PrivateBoosting
 from dpfair.learners.logistic import SOLVERS, TRAINING, PrivateLogisticRegression
@@ -47,7 +47,6 @@ from dpfair.private_fair import (
     DECIDING,
     MOST_PLACED_GROUPS,
     PLANNING,
-    REUSED,
     PrivateFairClassifier,
 )
 from dpfair.schema import Schema

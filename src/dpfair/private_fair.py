@@ -78,7 +78,7 @@ RULES = ("optimal", "algorithm2")
 
 PLANNING = "plan the rates of the groups"
 COUNTING = "count scores by group and label"
-DECIDING = "count the decisions of the planned rule"
+DECIDING = "count what the planned rule decides"
 CHECKING = "count the decisions of the rule"
 # Placing takes a third of a second per group, longer with more noise. Beyond this many groups, or
 # with less than epsilon = 0.1 for two of them, its bounds are too wide to be worth that.
@@ -280,7 +280,10 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
         )
         counted = records.take(scopes[division.release_scope])
         self.counted_share_ = division.share(division.release_scope)
-        self.targets_, self.planned_, self.decisions_, self.check_release_ = None, None, None, None
+        self.targets_: tuple[float, ...] | None = None
+        self.planned_: Rule | None = None
+        self.decisions_: Release | None = None
+        self.check_release_: Release | None = None
         if self.rule == "algorithm2":
             self._release_accepted(counted, ledger, division)
         else:
@@ -696,7 +699,7 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
             "small_groups": self.small_groups,
             "families": self.schema_.families,
         }
-        if self.planned_ is not None:
+        if self.planned_ is not None and self.decisions_ is not None:
             self._decision = corrected_rule(self.planned_, self.decisions_, self._aim(), **how)
         elif self.targets_ is not None:
             self._decision = placed_rule(self.release_, self._aim(), self.targets_)

@@ -222,7 +222,12 @@ def test_account_shows_every_accountant(capsys):
 def test_dry_run_reads_no_record(folder, capsys):
     result = run_json(capsys, "fit", "no-such-file.csv", *fit_options(folder)[1:], "--dry-run")
     assert result["spent"] <= 2
-    assert [entry["scope"] for entry in result["ledger"]] == ["train", "train", "release", "release"]
+    assert [entry["scope"] for entry in result["ledger"]] == [
+        "train",
+        "train",
+        "release",
+        "release",
+    ]
     options = "--mode reuse --check-share .2 --notion equalized_odds --tolerance .02 --costs 1,5"
     code, out, _ = run(
         capsys, "fit", "adult", "--epsilon", "3", "--dry-run", "--sensitive", "sex,race",

@@ -309,7 +309,7 @@ def _show_plan(model: PrivateFairClassifier, schema: Schema, *, as_json: bool) -
     print("A fit would charge:")
     for entry in ledger.entries:
         scope = entry.scope or "all"
-        print(f"  {scope:<8} {entry.purpose:<32} epsilon {amount(entry.epsilon)}")
+        print(f"  {scope:<8} {entry.purpose:<38} epsilon {amount(entry.epsilon)}")
     spent = amount(ledger.spent)
     print(f"  in all (epsilon, delta) = ({spent}, {ledger.delta:g}); nothing was read.")
 

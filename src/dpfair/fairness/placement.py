@@ -455,7 +455,7 @@ def _splits(window: Window, noise: float, wide: int, rows: int, most: int) -> tu
     rest = max(0.0, window.mass - window.inner_mass)
     best, least = (1, 1), math.inf
     for finer in range(1, max(most // inner, 1) + 1):
-        for coarser in itertools.takewhile(lambda c, f=finer: c <= f, (1, 2, 4, 8, 16, 32, 64)):
+        for coarser in (c for c in (1, 2, 4, 8, 16, 32, 64) if c <= finer):
             cells = inner * finer + outer * coarser
             if (finer, coarser) != (1, 1) and cells > most:
                 continue
