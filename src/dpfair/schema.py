@@ -83,6 +83,10 @@ class Numeric:
         center = (low + high) / 2 if self.center is None else self.center
         return center, (high - low) / 2 if self.scale is None else self.scale
 
+    def with_bounds_only(self) -> Numeric:
+        """The column without any other fact."""
+        return Numeric(self.name, self.bounds)
+
     @property
     def cuts(self) -> tuple[float, ...]:
         """The public cut points, declared or equally spaced."""
@@ -115,8 +119,8 @@ class Categorical:
 class Outcome:
     """The label or the sensitive column: a public list of values.
 
-    A *training* record with any other value counts as the first one when the scorer is trained. A
-    record of no declared group is not counted in the release, and is an error at prediction.
+    A *training* record with any other value trains nothing and is counted apart, so that the
+    certificate can say how many there are. At prediction an undeclared group is an error.
 
     ``parts`` lists the columns of an intersection, whose values are all combinations of theirs.
     """

@@ -61,7 +61,7 @@ def init(path, *options):
 def test_without_a_command_there_is_help(capsys):
     code, out, _ = run(capsys)
     assert code == 0
-    for command in ("init", "show", "add-scope", "history", "verify", "export"):
+    for command in ("init", "show", "scope", "history", "verify", "export"):
         assert command in out
 
 
@@ -170,18 +170,19 @@ def test_show_tells_what_fits_in_a_part(capsys, ledger, path):
 
 def test_a_scope_is_declared_once(capsys, path):
     LedgerFile.create(path, 3, 1e-5)
-    code, out, _ = run(capsys, "add-scope", path, "north", "2025", "2025/north", "north")
+    code, out, _ = run(capsys, "scope", "add", path, "north", "2025", "2025/north", "north")
     assert code == 0
     assert out.splitlines()[1:] == [
         f"{scope}: epsilon 0.0000 spent" for scope in ("north", "2025", "2025/north")
     ]
-    found = run_json(capsys, "add-scope", path, "south")
+    found = run_json(capsys, "scope", "add", path, "south")
+    assert run_json(capsys, "scope", "list", path) == found
     assert [s["scope"] for s in found["scopes"]] == ["", "north", "2025", "2025/north", "south"]
     assert found["head"] == LedgerFile(path).head
     for name in ("North", "n\u043erth", "n0rth", "2025 /north", "2025/NORTH"):
-        assert "looks like" in refused(capsys, "add-scope", path, name)
-    assert "declare that one first" in refused(capsys, "add-scope", path, "2026/north")
-    assert "Missing argument" in refused(capsys, "add-scope", path)
+        assert "looks like" in refused(capsys, "scope", "add", path, name)
+    assert "declare that one first" in refused(capsys, "scope", "add", path, "2026/north")
+    assert "Missing argument" in refused(capsys, "scope", "add", path)
     assert LedgerFile(path).head == found["head"]
 
 

@@ -24,6 +24,9 @@ def benchmark(
         str | None, typer.Option(help="The column with the groups, or several: sex,race.")
     ] = None,
     trees: Annotated[bool, typer.Option("--trees", help="Boosted trees on top.")] = False,
+    facts: Annotated[
+        str, typer.Option(help="Of the schema: all, not spiky, or bounds (and categories).")
+    ] = "all",
     delta: Delta = 1e-5,
     jobs: Annotated[int, typer.Option(help="Processes.")] = 2,
     as_json: AsJson = False,
@@ -46,6 +49,7 @@ def benchmark(
         sensitive=tuple(sensitive.split(",")) if sensitive else (),
         trees=trees,
         delta=delta,
+        facts=facts,
     )
     with progress_bar("splits", len(chosen)) as progress:
         runs = run_benchmark(setting, chosen, jobs=jobs, progress=progress)

@@ -26,10 +26,19 @@ ledger = typer.Typer(
     invoke_without_command=True,
 )
 
+scope_commands = typer.Typer(
+    name="scope",
+    help="Declare and list the parts of a data set that have a budget each.",
+    rich_markup_mode=None,
+    invoke_without_command=True,
+)
+ledger.add_typer(scope_commands)
+
 File = Annotated[Path, typer.Argument(metavar="FILE", help="A ledger file made by ledger init.")]
 
 
 @ledger.callback()
+@scope_commands.callback()
 def _help(context: typer.Context) -> None:
     if context.invoked_subcommand is None:
         print(context.get_help())
@@ -85,8 +94,8 @@ def show(
     print_summary(_opened(file), scope, as_json=as_json)
 
 
-@ledger.command()
-def add_scope(
+@scope_commands.command()
+def add(
     file: File,
     scopes: Annotated[
         list[str], typer.Argument(metavar="SCOPE...", help="Such as 2025 and then 2025/north.")
@@ -98,6 +107,12 @@ def add_scope(
     for scope in scopes:
         opened.add_scope(scope)
     print_scopes(opened, as_json=as_json)
+
+
+@scope_commands.command("list")
+def list_scopes(file: File, as_json: AsJson = False) -> None:
+    """The parts that FILE knows, and what each has spent."""
+    print_scopes(_opened(file), as_json=as_json)
 
 
 @ledger.command()

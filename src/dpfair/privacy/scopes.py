@@ -140,7 +140,7 @@ class Scopes:
             hint = f" Did you mean {near[0]!r}?" if near else ""
             raise InputError(
                 f"The scope {scope!r} was not declared.{hint} A new one is declared by 'dpfair "
-                "ledger add-scope', by --new-scope, or in Python by new_scope=True."
+                "ledger scope add', by --new-scope, or in Python by new_scope=True."
             )
         if parent not in self._known:
             raise InputError(
