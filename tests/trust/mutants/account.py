@@ -9,7 +9,13 @@ from trust.mutants.registry import mutant, patched
 
 from dpfair import private_fair, validate
 from dpfair.fairness import release as release_module
-from dpfair.privacy import accountants, draw, events, tally
+from dpfair.privacy import (
+    accountants,
+    adaptive,
+    draw,
+    events,
+    tally,
+)
 from dpfair.privacy import ledger as ledger_module
 
 _discrete_laplace_draw = draw.Draw.discrete_laplace
@@ -116,4 +122,26 @@ def _half_counted():
         return replace(amount, pure=None if amount.pure is None else amount.pure / 2)
 
     with patched((tally.Amount, "of", half)):
+        yield
+
+
+# --- constants of proofs --------------------------------------------------------------------
+
+
+@mutant("the filter's rules have twice the delta", "shares")
+def _double_shares():
+    shares = {factor: 2 * share for factor, share in adaptive._SHARES.items()}
+    with patched((adaptive, "_SHARES", shares)):
+        yield
+
+
+@mutant("a draw forgives five parts in a hundred", "draws")
+def _forgiving_draw():
+    real = draw.Draw._use
+
+    def forgiving(self, sensitivity, noise_multiplier=None):
+        self._precision *= 1.05
+        return real(self, sensitivity, noise_multiplier)
+
+    with patched((draw.Draw, "_use", forgiving)):
         yield

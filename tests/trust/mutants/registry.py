@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -33,8 +34,13 @@ def mutant(name: str, *caught_by: str) -> Callable[[Callable[[], Iterator[None]]
 
 
 def patched(*changes: tuple[Any, str, Any]) -> ExitStack:
-    """Several attributes replaced at once."""
+    """Several attributes replaced at once.
+
+    What the sound code has computed must not hide the broken one, nor the other way round.
+    """
     stack = ExitStack()
+    _forget()
+    stack.callback(_forget)
     for owner, name, value in changes:
         stack.enter_context(patch.object(owner, name, value))
     return stack
@@ -51,3 +57,10 @@ def again(sampler):
         return made[0]
 
     return same
+
+
+def _forget() -> None:
+    for name in [n for n in sys.modules if n.startswith(("dpfair.fairness", "dpfair.privacy"))]:
+        for value in list(vars(sys.modules[name]).values()):
+            if hasattr(value, "cache_clear"):
+                value.cache_clear()
