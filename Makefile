@@ -36,7 +36,7 @@ test: $(VENV)/installed-dev  ## The tests and doctests (a few minutes)
 test-slow: $(VENV)/installed-dev  ## The checks that take longer
 	$(BIN)/pytest -q -n 2 -m slow
 
-audit: $(VENV)/installed-dev  ## Everything that would catch us cheating, at full size (forty minutes)
+audit: $(VENV)/installed-dev  ## Everything that would catch us cheating, at full size (fifty minutes)
 	$(BIN)/python scripts/audit.py
 
 crosscheck: $(VENV)/installed-crosscheck  ## The audit's bounds against those of jax-privacy

@@ -1,6 +1,6 @@
 """Everything that would catch us cheating, at full size; exit 1 if a section fails.
 
-    python scripts/audit.py                 # all sections, about forty minutes
+    python scripts/audit.py                 # all sections, about fifty minutes
     python scripts/audit.py replay mutants  # some of them
 
 The fast part of each section runs with the tests.
@@ -8,11 +8,13 @@ The fast part of each section runs with the tests.
 
 from __future__ import annotations
 
+import math
 import sys
 import tempfile
 import time
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -38,6 +40,9 @@ KILLS = 1000
 SPELLING_RACES = 50
 TABLES = 10_000
 FILES = 20_000
+EVALUATIONS = 400
+PERSONS = 2000
+RELEASES, EXACT_RELEASES = 40, 400  # noise makes a bound ten times slower
 
 
 def mechanisms() -> bool:
@@ -151,6 +156,27 @@ def lines() -> bool:
     return True  # or it would have raised
 
 
+def coverage() -> bool:
+    """Bounds of fits and evaluations, against populations that are known."""
+    from trust.coverage import KINDS, STRUCTURES, WORLDS, evaluation_held, fit_held
+
+    failed = 0
+    print(f"{EVALUATIONS} private evaluations of {PERSONS} persons at epsilon 20")
+    for structure in STRUCTURES:
+        held = evaluation_held(structure, persons=PERSONS, epsilon=20, trials=EVALUATIONS)
+        failed += len(held.failures())
+        print(f"    {structure:32} {held}", flush=True)
+    print(f"{RELEASES} releases with noise and {EXACT_RELEASES} without, in which is true:")
+    for kind in KINDS:
+        for name, world in WORLDS.items():
+            for noise, trials in ((world.noise, RELEASES), (math.inf, EXACT_RELEASES)):
+                held = fit_held(kind, replace(world, noise=noise), trials, seed=1)
+                failed += len(held.failures())
+                print(f"    {kind + ', ' + name:32} {noise:4g} {held}", flush=True)
+    print(f"{failed} kinds of statements fail more often than 95 % confidence allows")
+    return failed == 0
+
+
 def models() -> bool:
     """Hostile model files."""
     from trust.hostile_models import ATTACKS, PLACES, honest_models
@@ -179,6 +205,7 @@ SECTIONS: dict[str, Callable[[], bool]] = {
     "ledger": ledger,
     "tables": tables,
     "lines": lines,
+    "coverage": coverage,
     "models": models,
 }
 

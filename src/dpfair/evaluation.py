@@ -14,7 +14,7 @@ from dpfair.errors import InputError
 from dpfair.fairness.bands import fixed_accuracy, fixed_bound
 from dpfair.fairness.metrics import accuracy, group_rates, parity_gap, sampling_floor
 from dpfair.fairness.notions import Notion, group_values, notion_of
-from dpfair.fairness.release import HALF, Release, release_table, table_events
+from dpfair.fairness.release import HALF, Release, dependence_of, release_table, table_events
 from dpfair.model_file import model_digest
 from dpfair.model_limits import round_up_digits
 from dpfair.privacy.accountants import MOST_EPSILON
@@ -74,17 +74,19 @@ def evaluate(
 class PrivateMetrics:
     """How a model does, as a release: noisy counts and what follows from them.
 
-    ``gap`` is that of the model's own notion. The bounds are about new records, hold with the
-    stated confidence, and need records that took no part in training.
+    ``gap`` is that of the model's own notion. The bounds are about new records. Each holds with
+    the stated confidence, and needs records that took no part in training. Records that depend on
+    each other give no bound: both are then None, for the stated ``reason``.
     """
 
     n: int
     accuracy: float
-    accuracy_bound: float
+    accuracy_bound: float | None
     notion: str
     gap: float
-    gap_bound: float
+    gap_bound: float | None
     confidence: float
+    reason: str
     group_rates: dict[str, float]
     epsilon: float
     private: bool
@@ -141,7 +143,8 @@ def evaluate_privately(
         ledger=own,
         scope="",
         purpose=MEASURING,
-        dependence="",
+        # A schema that was read off the training records does not depend on these.
+        dependence=dependence_of(inferred=False, rows_per_unit=own.rows_per_unit),
     )
     return _private_metrics(model, release, own)
 
@@ -204,17 +207,18 @@ def _private_metrics(
 ) -> PrivateMetrics:
     notion, counts = notion_of(model.notion), np.maximum(release.counts, 0)
     total = max(int(counts.sum()), 1)
-    bound = fixed_bound(release, notion, model.confidence)
+    independent = not release.dependence
     several = len(release.groups) > 1
     rates = [release.rate(a, 1).estimate for a in range(len(release.groups))]
     return PrivateMetrics(
         n=max(int(release.counts.sum()), 0),
         accuracy=float(counts[:, 1, 1].sum() + counts[:, 0, 0].sum()) / total,
-        accuracy_bound=fixed_accuracy(release, model.confidence),
+        accuracy_bound=fixed_accuracy(release, model.confidence) if independent else None,
         notion=notion.name,
         gap=notion.gap(_estimates(release, notion)) if several else 0.0,
-        gap_bound=bound.bound,
+        gap_bound=fixed_bound(release, notion, model.confidence).bound if independent else None,
         confidence=model.confidence,
+        reason=release.dependence,
         group_rates=dict(zip(release.groups, rates, strict=True)),
         epsilon=ledger.epsilon,
         private=ledger.private,

@@ -344,7 +344,7 @@ def _check_releases(model: PrivateFairClassifier) -> None:
     if model.targets_ is not None:
         check_placed(release, MOST_PLACED_GROUPS)
     independent = model._dependence(ledger)
-    if release.dependence != (REUSED if model.mode == "reuse" else independent):
+    if release.dependence != (independent or (REUSED if model.mode == "reuse" else "")):
         raise InputError("Its release does not state what it depends on.")
     if search_of(ledger) is None:
         _check_payments(model)

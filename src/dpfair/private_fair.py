@@ -601,7 +601,9 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
         reused = division.release_scope == division.train_scope
         how = {
             "scope": division.release_scope,
-            "dependence": REUSED if reused else self._dependence(ledger),
+            # Shares of undeclared values are certain although records are reused, so other reasons
+            # come first.
+            "dependence": self._dependence(ledger) or (REUSED if reused else ""),
         }
         epsilon, scores = float(division.release_epsilon), self._scores(records)
         edges: ArrayLike = score_grid(epsilon)

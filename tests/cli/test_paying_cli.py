@@ -198,6 +198,21 @@ def test_paid_metrics_can_be_published_and_are_released_once_per_key(folder, cap
     assert len(LedgerFile("loans.ledger").entries) == 2
 
 
+def test_records_of_one_person_give_metrics_without_bounds(folder, capsys):
+    how = ("--schema", "loans.json", "--mode", "reuse", "--unit", "age", "--rows-per-unit", 2)
+    assert run(capsys, "fit", "loans.csv", *how, "--out", "m.dpfair")[0] == 0
+    asked = ("evaluate", "m.dpfair", "loans.csv", "--private-epsilon", 1)
+    code, out, _ = run(capsys, *asked)
+    assert code == 0
+    assert "at least" not in out
+    assert "at most" not in out
+    reason = "several records of one person are not independent"
+    assert f"There are no bounds for new records, because {reason}." in out
+    numbers = json.loads(run(capsys, *asked, "--json")[1])
+    assert (numbers["gap_bound"], numbers["accuracy_bound"]) == (None, None)
+    assert numbers["reason"] == reason
+
+
 def test_exact_metrics_are_internal_and_no_ledger_pays_for_them(folder, capsys):
     fit(capsys, "--out", "m.dpfair")
     _, _, err = run(capsys, "evaluate", "m.dpfair", "loans.csv")

@@ -17,8 +17,10 @@ from unittest.mock import patch
 
 import numpy as np
 from sample_tables import LOANS, make_loans
+from trust import bound_detectors
 from trust.fuzz_lines import fuzz_lines
 from trust.race import SPELLINGS
+from trust.registry import DETECTORS, detector
 
 from dpfair import LedgerFile, PrivateLogisticRegression, Schema
 from dpfair.audit.catalogue import CATALOGUE, Method
@@ -37,11 +39,13 @@ from dpfair.learners import descent
 from dpfair.learners.descent import Batch, FlatClip, LogisticLoss
 from dpfair.learners.design import Design
 from dpfair.privacy.accountants import epsilon
-from dpfair.privacy.events import compose, gaussian_steps, noisy_table, step_event
+from dpfair.privacy.adaptive import filter_cost
+from dpfair.privacy.draw import Draw
+from dpfair.privacy.events import DpEvent, compose, gaussian_steps, noisy_table, step_event
 from dpfair.privacy.ledger import Ledger
 from dpfair.privacy.noise import Noise
 
-__all__ = ["DETECTORS", "detect"]
+__all__ = ["DETECTORS", "bound_detectors", "detect"]
 
 METHODS = {method.name: method for method in CATALOGUE}
 # A norm far below that of any gradient, so that every one is clipped.
@@ -59,16 +63,6 @@ NEIGHBOURS = 60
 CONFIDENCE = 1 - 1e-4
 # Few records, so that batches are small and sometimes empty.
 SCHEMA = Schema.from_dict({**LOANS, "rows": 30})
-DETECTORS: dict[str, Callable[[int], list[str]]] = {}
-
-
-def detector(name: str) -> Callable[[Callable[[int], Iterator[str]]], None]:
-    """Register a detector that yields what is wrong."""
-
-    def register(look: Callable[[int], Iterator[str]]) -> None:
-        DETECTORS[name] = lambda seed: list(look(seed))
-
-    return register
 
 
 def detect(name: str, seed: int) -> list[str]:
@@ -196,6 +190,19 @@ def _receipts(seed: int) -> Iterator[str]:
     except ReceiptError:
         return
     yield "A receipt was drawn twice."
+
+
+@detector("draws")
+def _draws(seed: int) -> Iterator[str]:
+    """What a draw gives is what was paid, to one part in a million, in one query or in two."""
+    for parts in (1, 2):
+        draw = Draw(step_event(2.0, 1.0), Noise(seed))
+        try:
+            for _ in range(parts):
+                draw.gaussian(np.zeros(2), 1.0, 2.0 * math.sqrt(parts) * (1 - 1e-6))
+        except ReceiptError:
+            continue
+        yield f"{parts} queries got less noise than was paid for."
 
 
 @detector("accountants")
@@ -331,6 +338,35 @@ def _filters(seed: int) -> Iterator[str]:
         except BudgetError:
             return
     yield "A budget pays for a choice that costs twice its delta."
+
+
+@detector("shares")
+def _shares(seed: int) -> Iterator[str]:
+    """The deltas of the filter's rules add up to the budget's.
+
+    A rule allows a divergence R at its order a if R + c <= epsilon. Gaussian noise has R = a x
+    with x = mu^2 / 2, so its price is the least of the lines a x + c. They are read off the prices,
+    and c says which delta a rule has (Canonne, Kamath and Steinke 2020, Proposition 12).
+    """
+    rng = np.random.default_rng(seed)
+    budget, delta = float(rng.uniform(0.5, 8)), float(10 ** rng.uniform(-9, -4))
+    lines = {}
+    for x in np.geomspace(1e-4, 10, 120).tolist():
+        low, high = (
+            float(filter_cost(_two_gaussians(z), Fraction(budget), delta, "add_remove"))
+            for z in (x, x * 1.001)
+        )
+        order = round((high - low) / (0.001 * x), 1)
+        if abs(low + order * 0.001 * x - high) < 1e-9:  # both lie on one line
+            lines[order] = low - order * x
+    deltas = [math.exp(-(a - 1) * (c - math.log1p(-1 / a))) / a for a, c in lines.items()]
+    if len(deltas) < 2 or sum(deltas) > delta * (1 + 1e-3):
+        yield f"{len(deltas)} rules of a filter have {sum(deltas) / delta:.3f} of its delta."
+
+
+def _two_gaussians(x: float) -> DpEvent:
+    """Two charges whose Renyi divergence of order a is a x."""
+    return gaussian_steps(x**-0.5, 1.0, 2)
 
 
 @detector("tampering")

@@ -27,7 +27,7 @@ CONTRACTS = sorted(
 
 
 def test_there_are_many_mutants():
-    assert len(MUTANTS) >= 50
+    assert len(MUTANTS) >= 75
     assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS)
 
 

@@ -90,14 +90,20 @@ def _show_private(result: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
         print_json(result)
         return
-    least, most = round_down(result["accuracy_bound"]), round_up(result["gap_bound"])
+    least = most = ""
+    if not result["reason"]:
+        least = f"   (at least {round_down(result['accuracy_bound'])})"
+        most = f"   (at most {round_up(result['gap_bound'])})"
     print(f"Records   about {result['n']}")
-    print(f"Accuracy  {result['accuracy']:.4f}   (at least {least})")
-    print(f"Gap       {result['gap']:.4f}   (at most {most}) in {NOTIONS[result['notion']].title}")
+    print(f"Accuracy  {result['accuracy']:.4f}{least}")
+    print(f"Gap       {result['gap']:.4f}{most} in {NOTIONS[result['notion']].title}")
     _print_rates(result["group_rates"])
     print(f"Privacy   epsilon = {result['epsilon']:g}, paid for these numbers.")
+    if result["reason"]:
+        print(f"There are no bounds for new records, because {result['reason']}.")
+        return
     print(
-        f"The bounds hold for new records with {100 * result['confidence']:.10g}% confidence, if "
+        f"Each bound holds for new records with {100 * result['confidence']:.10g}% confidence, if "
         "these records took no part in training."
     )
 

@@ -350,7 +350,7 @@ def _cell_mass(
     threshold = _placed(release, group, statistic, target)
     starts, stops, parts = _cover(release.edges[group], np.arange(release.counts.shape[2]))
     start, stop, part = starts[threshold - 1], stops[threshold - 1], float(parts[threshold - 1])
-    level = 2 * eta / len(set(zip(starts.tolist(), stops.tolist(), strict=True)))
+    level = eta / len(set(zip(starts.tolist(), stops.tolist(), strict=True)))
     if level < _SMALLEST:
         return 1.0
     counts = release.counts[group, release.rows(statistic.labels)]
@@ -363,7 +363,7 @@ def _cell_mass(
         accepted_cells=inside.size,
         rejected_cells=max(1, counts.size - inside.size),
     )
-    return part * rate.interval(min(1.0, level))[1]  # only the upper end is used
+    return part * rate.upper_limit(level)
 
 
 def _cover(edges: Floats, cell: Any) -> tuple[Any, Any, Any]:

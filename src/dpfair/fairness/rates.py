@@ -147,10 +147,8 @@ class NoisyRate:
         size range and the rest for the tails. A count that no rate explains at this level (far
         below 0 or above n) gives the nearest rate; an empty group gives (0, 1).
         """
-        eta = _level(eta)
-        if self.rejected is None:
-            return _limits(self, eta, self.size_range(eta))
-        return _limits(self, (1 - SIZE_SHARE) * eta, self.size_range(SIZE_SHARE * eta))
+        size_level, level = self._divided(eta)
+        return _limits(self, level, self.size_range(size_level))
 
     def lower_limit(self, eta: float) -> float:
         """A rate that is below p with probability at least 1 - eta."""
@@ -161,9 +159,15 @@ class NoisyRate:
         return self._limit(eta, upper=True)
 
     def _limit(self, eta: float, *, upper: bool) -> float:
-        size_share = 0.0 if self.rejected is None else SIZE_SHARE
-        sizes = self.size_range(max(size_share * _level(eta), _SMALLEST_LEVEL))
-        return _limit(self, (1 - size_share) * eta, sizes, upper)
+        size_level, level = self._divided(eta)
+        return _limit(self, level, self.size_range(size_level), upper)
+
+    def _divided(self, eta: float) -> tuple[float, float]:
+        """The parts of an error probability for the range of sizes and for the rate."""
+        if self.rejected is None:
+            return _level(eta), eta
+        size_level = max(SIZE_SHARE * _level(eta), _SMALLEST_LEVEL)
+        return size_level, eta - size_level
 
     def nested_intervals(self, etas: Sequence[float] | Floats, eta_size: float) -> Floats:
         """The sets {p : p_value(p, eta_size) >= eta} for many levels at once, rounded outward.
@@ -242,7 +246,7 @@ def _level(eta: float) -> float:
 # Choosing a rule, certifying it and verifying it ask the same questions about the same release.
 @lru_cache(maxsize=1024)
 def _limit(rate: NoisyRate, level: float, sizes: tuple[int, int], upper: bool) -> float:
-    if sizes[1] == 0:
+    if sizes[1] == 0 or level <= 0:
         return float(upper)
     return (
         1 - _lower_limit(rate.mirrored, level, sizes) if upper else _lower_limit(rate, level, sizes)

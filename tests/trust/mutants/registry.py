@@ -1,0 +1,66 @@
+"""How a broken twin is made and where it is listed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+from unittest.mock import patch
+
+__all__ = ["MUTANTS", "Mutant", "again", "mutant", "patched"]
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One broken promise."""
+
+    name: str
+    broken: Callable[[], Any]
+    caught_by: tuple[str, ...]
+
+
+MUTANTS: list[Mutant] = []
+
+
+def mutant(name: str, *caught_by: str) -> Callable[[Callable[[], Iterator[None]]], None]:
+    """Register a context manager under which the library is broken."""
+
+    def register(broken: Callable[[], Iterator[None]]) -> None:
+        MUTANTS.append(Mutant(name, contextmanager(broken), caught_by))
+
+    return register
+
+
+def patched(*changes: tuple[Any, str, Any]) -> ExitStack:
+    """Several attributes replaced at once.
+
+    What the sound code has computed must not hide the broken one, nor the other way round.
+    """
+    stack = ExitStack()
+    _forget()
+    stack.callback(_forget)
+    for owner, name, value in changes:
+        stack.enter_context(patch.object(owner, name, value))
+    return stack
+
+
+def again(sampler):
+    """Every second call gives what the one before it gave."""
+    made = []
+
+    def same(self, *asked):
+        if made:
+            return made.pop()
+        made.append(sampler(self, *asked))
+        return made[0]
+
+    return same
+
+
+def _forget() -> None:
+    for name in [n for n in sys.modules if n.startswith(("dpfair.fairness", "dpfair.privacy"))]:
+        for value in list(vars(sys.modules[name]).values()):
+            if hasattr(value, "cache_clear"):
+                value.cache_clear()
