@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 from functools import cache
 from typing import NamedTuple
 
@@ -14,8 +15,9 @@ from scipy.stats import binom
 from dpfair.errors import InputError
 from dpfair.fairness import placement
 from dpfair.fairness.bands import interval_gap
+from dpfair.fairness.decide import planned_targets
 from dpfair.fairness.notions import NOTIONS
-from dpfair.fairness.optimal import Choice
+from dpfair.fairness.optimal import Aim, Choice
 from dpfair.fairness.placement import (
     GRAIN,
     MOST_PLACED_BINS,
@@ -548,6 +550,75 @@ def test_a_mean_over_counts_is_rounded_up():
             exact = binom.sf(needed - 1, n, rates)
             assert got == pytest.approx(exact, abs=1e-7)
             assert (got >= exact).all()
+
+
+def plan_of(world, sizes, epsilon, seed) -> Release:
+    """A planning table: other records, wide bins, scores that are not dithered."""
+    rng, k = np.random.default_rng(1000 + seed), len(sizes)
+    edges = np.tile(score_grid(epsilon), (k, 1))
+    bins = np.searchsorted(edges[0], world.scores, side="right")
+    counts = np.zeros((k, 2, edges.shape[1] + 1), dtype=np.int64)
+    for table, n, weight in zip(counts, sizes, world.weights, strict=True):
+        both = np.stack([weight * (1 - world.positive), weight * world.positive])
+        drawn = rng.multinomial(n, both.ravel() / both.sum()).reshape(both.shape)
+        for row, part in zip(table, drawn, strict=True):
+            np.add.at(row, bins, part)
+    noise = discrete_laplace(rng, epsilon, counts.shape)
+    return Release(tuple("abcdef"[:k]), edges, counts + noise, (epsilon,) * k, None, "")
+
+
+def planned_bounds(world, n, count, *, wrong=0.0, plans=2) -> list[float]:
+    """Bounds of placements from plan to release, half of n records in each."""
+    sizes, bounds = (n // 6, n // 3), []
+    for seed in range(plans):
+        plan = plan_of(world, sizes, 0.3, seed)
+        target = planned_targets(plan, Aim(PARITY), smallest=50, ratio=1.0)
+        windows = [
+            replace(w, **{end: getattr(w, end) + wrong for end in ENDS}) for w in target.windows
+        ]
+        edges = placement_grid(windows, 3.0)
+        for release in releases(world, sizes, edges, 3.0, count // plans, seed):
+            bound = placement_bound(release, PARITY, target.rates, 0.95)
+            assert bound.bound <= implied(bound) + 1e-12
+            bounds.append(bound.bound)
+    return bounds
+
+
+ENDS = ("low", "high", "inner_low", "inner_high")
+
+
+def check_scaling(count, sizes=(10**4, 10**6)):
+    medians = []
+    for n in sizes:
+        bounds = planned_bounds(smooth(2), n, count)
+        assert max(bounds) <= 1.5 * np.median(bounds)
+        medians.append(float(np.median(bounds)) * math.sqrt(n))
+    assert max(medians) <= 1.5 * min(medians)  # like 1 / sqrt(n)
+
+
+def check_hard_cases(count, sizes=(10**4, 10**5)):
+    """Few scores, or a window that misses: no bound far from the others, and no worse with n."""
+    for world, wrong in ((lumps(2), 0.0), (smooth(2), 0.25)):
+        medians = []
+        for n in sizes:
+            bounds = planned_bounds(world, n, count, wrong=wrong)
+            assert max(bounds) <= 1.5 * np.median(bounds)
+            medians.append(np.median(bounds))
+        assert medians == sorted(medians, reverse=True)
+
+
+def test_bounds_of_placements_are_alike_and_shrink_with_the_records():
+    check_scaling(6)
+
+
+def test_bounds_of_hard_placements_are_alike():
+    check_hard_cases(4)
+
+
+@pytest.mark.slow
+def test_bounds_of_many_placements_are_alike():
+    check_scaling(20, (10**4, 10**5, 10**6))
+    check_hard_cases(20, (10**4, 10**5, 10**6))
 
 
 def test_the_bound_of_a_table_like_adult():
