@@ -14,6 +14,7 @@ from dpfair.fairness.decide import best_rule, corrected_rule, placed_rule
 from dpfair.fairness.notions import NOTIONS
 from dpfair.fairness.optimal import Aim
 from dpfair.fairness.placement import GRAIN
+from dpfair.fairness.rates import NoisyRate
 from dpfair.fairness.release import HALF, Release, grid_of
 from dpfair.fairness.rules import Rule
 
@@ -120,6 +121,34 @@ def test_no_certificate_contradicts_itself_often(notion, how):
     rng = np.random.default_rng(1)
     for k in rng.integers(1, 9, 60).tolist():
         check_claim(claim_of(rng, how, notion, k), how)
+
+
+def test_the_comparison_with_constants_shares_its_error_probability(monkeypatch):
+    """Half for the model's accuracy, a quarter for each of the two constant rules."""
+    asked = {"lower_limit": [], "upper_limit": []}
+    for name, levels in asked.items():
+        plain = getattr(NoisyRate, name)
+
+        def seen(self, eta, plain=plain, levels=levels):
+            levels.append(eta)
+            return plain(self, eta)
+
+        monkeypatch.setattr(NoisyRate, name, seen)
+    rng = np.random.default_rng(0)
+    claim = claim_of(rng, "fixed", NOTIONS["parity_ratio"], 2)
+    assert claim.beats_constant is not None
+    assert sorted(asked["lower_limit"]) == pytest.approx([0.025, 0.05])
+    assert asked["upper_limit"] == pytest.approx([0.0125] * 2)
+
+
+def test_an_unlabelled_release_has_no_constant_to_compare_with():
+    release = Release(("a", "b"), HALF, [[[90, 10]], [[60, 40]]], (1.0, 1.0), None, "")
+    aim = Aim(NOTIONS["demographic_parity"])
+    found = best_rule(release, aim, smallest=0, small_groups="merge")
+    claim = FairnessClaim.from_decision(release, found, aim, 0.95)
+    assert claim.certified
+    assert claim.constant_accuracy is None
+    assert not claim.beats_constant
 
 
 def rare_decisions(rng, epsilon) -> Release:
