@@ -7,8 +7,10 @@ from fractions import Fraction
 import pytest
 
 from dpfair.division import (
+    DECISIONS_PART,
     Division,
     certified_share,
+    corrects,
     counting_epsilon,
     divide,
     divide_algorithm2,
@@ -25,7 +27,7 @@ RELATIONS = ("add_remove", "replace_one")
 def divided(epsilon=Fraction(1), **changes) -> Division:
     options = {
         "mode": "certified",
-        "placed": True,
+        "certifies": "placed",
         "release_epsilon": None,
         "release_share": None,
         "check_share": 0.0,
@@ -39,7 +41,9 @@ def tables_of(division: Division, scope: str, groups: int, relation: str) -> lis
     if division.train_scope == scope:
         events += division.beside_training(groups, relation)
     elif division.release_scope == scope:
-        events += table_events(division.release_epsilon, groups, relation, public_sizes=False)
+        for epsilon in (division.decision_epsilon, division.release_epsilon):
+            if epsilon is not None:
+                events += table_events(epsilon, groups, relation, public_sizes=False)
     if division.check_scope == scope:
         events += table_events(division.epsilon, groups, relation, public_sizes=False)
     return events
@@ -51,12 +55,15 @@ def tables_of(division: Division, scope: str, groups: int, relation: str) -> lis
     "options",
     [
         {},
-        {"placed": False},
+        {"certifies": "band"},
+        {"certifies": "corrected"},
+        {"certifies": "corrected", "by_label": True},
         {"by_label": True},
         {"release_epsilon": Fraction("0.005")},
-        {"mode": "reuse", "placed": False},
-        {"mode": "reuse", "placed": False, "by_label": True},
-        {"mode": "reuse", "placed": False, "check_share": 0.2},
+        {"certifies": "corrected", "release_epsilon": Fraction("0.005")},
+        {"mode": "reuse", "certifies": "band"},
+        {"mode": "reuse", "certifies": "band", "by_label": True},
+        {"mode": "reuse", "certifies": "band", "check_share": 0.2},
     ],
     ids=str,
 )
@@ -85,16 +92,43 @@ def test_certified_uses_disjoint_records():
     assert len(division.beside_training(2, "add_remove")) == 1
     assert divided(release_share=0.25).shares == {"train": 0.75, "release": 0.25}
     assert divided(release_epsilon=Fraction(1, 2)).release_epsilon == Fraction(1, 2)
+    assert division.decision_epsilon is None
 
 
-def test_only_placed_thresholds_are_planned():
-    division = divided(placed=False)
+@pytest.mark.parametrize(("given", "spent"), [(None, 3), (Fraction(1, 2), Fraction(1, 2))])
+def test_a_correction_divides_the_release_between_decisions_and_scores(given, spent):
+    division = divided(Fraction(3), certifies="corrected", release_epsilon=given)
+    assert division.decision_epsilon == DECISIONS_PART * spent
+    assert division.decision_epsilon + division.release_epsilon == spent
+    assert division.decision_epsilon > division.release_epsilon > 0
+    assert division.plan_epsilon == Fraction(3, 10)  # there is a rule to be corrected
+    assert division.shares == divided(Fraction(3)).shares
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "rows", "corrected"),
+    [
+        (3, 45_000, False),
+        (1, 45_000, True),
+        (0.3, 10**6, True),
+        (3, 6_000, True),  # few records: the noise of many cells would not vanish among them
+        (10, 6_000, False),
+        (3, None, False),
+        (1, None, True),
+    ],
+)
+def test_small_budgets_and_small_tables_are_corrected(epsilon, rows, corrected):
+    assert corrects(epsilon, rows) == corrected
+
+
+def test_only_rules_for_several_groups_are_planned():
+    division = divided(certifies="band")
     assert division.plan_epsilon is None
     assert division.beside_training(2, "add_remove") == []
 
 
 def test_reuse_counts_everybody():
-    division = divided(Fraction(3), mode="reuse", placed=False)
+    division = divided(Fraction(3), mode="reuse", certifies="band")
     assert division.shares == {"": 1.0}
     assert division.train_scope == division.release_scope == ""
     assert division.share("") == 1
@@ -104,7 +138,7 @@ def test_reuse_counts_everybody():
 
 
 def test_a_check_has_records_of_its_own():
-    division = divided(mode="reuse", placed=False, check_share=0.25)
+    division = divided(mode="reuse", certifies="band", check_share=0.25)
     assert division.shares == {"fit": 0.75, "check": 0.25}
     assert division.train_scope == division.release_scope == "fit"
     assert division.check_scope == "check"
@@ -140,6 +174,11 @@ def test_what_counting_costs(epsilon, by_label, expected):
         ({"release_share": 1.0}, InputError, "release_share"),
         ({"release_share": float("nan")}, InputError, "release_share"),
         ({"release_epsilon": Fraction(1, 10**5)}, InputError, "at least epsilon"),
+        (
+            {"certifies": "corrected", "release_epsilon": Fraction(2, 10**4)},
+            InputError,
+            "at least epsilon",
+        ),
         ({"mode": "reuse", "release_epsilon": Fraction(1, 10**5)}, InputError, "at least epsilon"),
     ],
 )

@@ -690,8 +690,10 @@ def _accuracy_bound(
     return accuracy_bound(counted, lottery, confidence)
 
 
-def _constants(counted: Release, eta: float) -> tuple[float, float]:
+def _constants(counted: Release, eta: float) -> tuple[float | None, float]:
     """The accuracy of the better constant rule: an estimate, and what it exceeds with P <= eta."""
+    if not counted.labelled:
+        return None, 1.0
     k, last = len(counted.groups), counted.counts.shape[2]
     rates = [counted.right_rate(range(k), [j] * k) for j in (0, last)]
     return max(r.estimate for r in rates), max(r.upper_limit(eta / 2) for r in rates)

@@ -11,9 +11,17 @@ from scipy.stats import binom
 
 from dpfair.errors import InputError
 from dpfair.fairness import bands
-from dpfair.fairness.bands import accuracy_bound, band_bound, fixed_accuracy, fixed_bound
+from dpfair.fairness.bands import (
+    accuracy_bound,
+    band_bound,
+    combination_level,
+    fixed_accuracy,
+    fixed_bound,
+    threshold_level,
+)
 from dpfair.fairness.certificates import combined_gap_bound
 from dpfair.fairness.notions import NOTIONS
+from dpfair.fairness.rates import NoisyRate
 from dpfair.fairness.release import Release
 from dpfair.fairness.rules import Rule
 
@@ -96,14 +104,16 @@ def least(count: int, level: float = 0.9) -> float:
 @pytest.mark.parametrize("epsilon", [1.0, math.inf])
 @pytest.mark.parametrize("notion", NOTIONS.values(), ids=NOTIONS)
 def test_no_chosen_rule_exceeds_its_bound(notion, epsilon):
-    assert held(notion, releases((150, 300), epsilon, 50)) >= least(50)
+    count = 20 if math.isfinite(epsilon) else 50
+    assert held(notion, releases((150, 300), epsilon, count)) >= least(count)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0, math.inf])
 @pytest.mark.parametrize("notion", NOTIONS.values(), ids=NOTIONS)
 def test_no_chosen_rule_exceeds_its_bound_often(notion, epsilon):
-    assert held(notion, releases((150, 300), epsilon, 3000, seed=1)) >= least(3000)
+    count = 600 if math.isfinite(epsilon) else 3000
+    assert held(notion, releases((150, 300), epsilon, count, seed=1)) >= least(count)
 
 
 def test_a_bound_for_one_fixed_rule_does_not_survive_the_choice(monkeypatch):
@@ -162,6 +172,8 @@ def test_levels_beyond_the_arithmetic_say_nothing():
     [release] = releases((150, 300), 1.0, 1)
     bound = band_bound(release, one_hot((2, 2)), NOTIONS["demographic_parity"], 1 - 2e-8)
     assert bound.intervals == (((0.0, 1.0), (0.0, 1.0)),)
+    for notion in NOTIONS.values():  # just above, they say little
+        assert 0 < band_bound(release, one_hot((2, 2)), notion, 1 - 2e-6).bound <= 1
     many = releases((100,) * 6, 1.0, 1)[0]
     assert accuracy_bound(many, np.eye(BINS + 1)[[2] * 6], 1 - 2e-8) == 0
 
@@ -190,17 +202,53 @@ def random_sizes(rng, n=400):
     return first, n - first
 
 
-@pytest.mark.parametrize("few", [4, 0])
+@pytest.mark.parametrize("few", [True, False])
 @pytest.mark.parametrize("epsilon", [1.0, math.inf])
 def test_accuracy_is_not_overstated(epsilon, few, monkeypatch):
     """Both unions: over combinations of thresholds, and over each group's."""
-    monkeypatch.setattr(bands, "_FEW", few)
+    if not few:
+        monkeypatch.setattr(bands, "combination_level", lambda *_: 0.0)
     rng = np.random.default_rng(0)
-    tables = [releases(random_sizes(rng), epsilon, 1, seed)[0] for seed in range(80)]
-    assert accuracy_held(tables, (1, 2), accuracy_bound) >= least(80)
+    count = 40 if math.isfinite(epsilon) else 80
+    tables = [releases(random_sizes(rng), epsilon, 1, seed)[0] for seed in range(count)]
+    assert accuracy_held(tables, (1, 2), accuracy_bound) >= least(count)
     if few:
         rough = [accuracy_bound(t, one_hot((3, 3)), 0.9) for t in tables[:5]]
         assert min(rough) > 0.4  # and it says something
+
+
+@pytest.mark.parametrize(
+    ("eta", "thresholds", "groups"), [(0.05, 7, 2), (0.1, 66, 3), (1e-3, 3, 8)]
+)
+def test_accuracy_levels_add_up_over_everything_that_may_be_chosen(eta, thresholds, groups):
+    assert combination_level(eta, thresholds, groups) * thresholds**groups == pytest.approx(eta)
+    assert threshold_level(eta, thresholds, groups) * thresholds * groups == pytest.approx(eta)
+
+
+@pytest.mark.parametrize("few", [True, False])
+def test_accuracy_pays_for_every_combination(few, monkeypatch):
+    """To accept everybody or nobody included: B + 1 thresholds per group."""
+    [release] = releases((150, 300), 1.0, 1)
+    spent = []
+    limit = NoisyRate.lower_limit
+    monkeypatch.setattr(
+        NoisyRate, "lower_limit", lambda self, eta: spent.append(eta) or limit(self, eta)
+    )
+    if not few:
+        monkeypatch.setattr(bands, "combination_level", lambda *_: 0.0)
+    accuracy_bound(release, one_hot((2, 3)), 0.95)
+    ways = (BINS + 1) ** 2 if few else 2 * (BINS + 1)
+    assert spent == pytest.approx([0.05 / ways] * (1 if few else 2))
+
+
+def test_many_groups_are_added_up_threshold_by_threshold():
+    """With six groups the combinations are too many for any level, the thresholds are not."""
+    [release] = releases((3000,) * 6, math.inf, 1)
+    assert combination_level(0.05, 8 * BINS + 1, 6) < 1e-8
+    many = releases((3000,) * 6, math.inf, 1, cells=np.repeat(population(6), 8, axis=2) / 8)[0]
+    bound = accuracy_bound(many, np.eye(8 * BINS + 1)[[24] * 6], 0.95)
+    exact = accuracy_bound(release, np.eye(BINS + 1)[[3] * 6], 0.95)
+    assert 0.4 < bound < exact
 
 
 def test_accuracy_without_the_union_is_overstated():
@@ -209,7 +257,7 @@ def test_accuracy_without_the_union_is_overstated():
 
     def naive(table, lottery, confidence):
         thresholds = np.argmax(lottery, axis=1)
-        return bands._right(table, range(2), thresholds).interval(2 * (1 - confidence))[0]
+        return table.right_rate(range(2), thresholds).lower_limit(1 - confidence)
 
     assert accuracy_held(tables, (1, 2), naive) < least(300)
 
@@ -218,12 +266,22 @@ def test_a_lottery_is_as_accurate_as_its_thresholds_on_average():
     [release] = releases((150, 300), 1.0, 1)
     lottery = np.zeros((2, BINS + 1))
     lottery[0, [2, 3]], lottery[1, [4, 5]] = (0.25, 0.75), (0.5, 0.5)
-    parts = [
-        lottery[0, i] * lottery[1, j] * accuracy_bound(release, one_hot((i, j)), 0.95)
-        for i in (2, 3)
-        for j in (4, 5)
-    ]
+    one_coin = ((0.25, (2, 4)), (0.25, (3, 4)), (0.5, (3, 5)))
+    parts = [share * accuracy_bound(release, one_hot(pair), 0.95) for share, pair in one_coin]
     assert accuracy_bound(release, lottery, 0.95) == pytest.approx(sum(parts))
+
+
+def test_one_coin_for_all_groups_keeps_the_chances_of_every_threshold():
+    rng = np.random.default_rng(0)
+    for k in (1, 2, 5):
+        lottery = rng.dirichlet(np.ones(5), k) * (rng.random((k, 5)) < 0.6)
+        lottery[:, rng.integers(5)] += 0.1
+        lottery /= lottery.sum(axis=1, keepdims=True)
+        shares = np.zeros_like(lottery)
+        for share, places in bands._combinations(lottery):
+            assert share > 0
+            shares[np.arange(k), places] += share
+        np.testing.assert_allclose(shares, lottery, atol=1e-12)
 
 
 def test_accuracy_needs_labels_and_one_noise():
@@ -269,6 +327,64 @@ def test_fixed_rules(notion, sizes):
 @pytest.mark.parametrize("notion", NOTIONS.values(), ids=NOTIONS)
 def test_fixed_rules_often(notion, sizes):
     assert min(fixed_coverage(notion, sizes, 400)) >= least(400)
+
+
+def flipped_coverage(notion, count, choose) -> float:
+    """Share of releases in which a lottery that they chose themselves keeps its bound."""
+    true = all_values(halves()[None], notion)[0]  # [statistic, group, threshold]
+    good = 0
+    for table in releases((80, 150), 1.0, count, cells=halves()):
+        lottery = choose(all_values(table.counts[None], notion)[0], true)
+        bound = fixed_bound(table, notion, 0.9, lottery)
+        assert bound.method == "corrected"
+        good += notion.gap((true * lottery).sum(axis=2)) <= bound.bound + 1e-12
+    return good / count
+
+
+def most_understated(seen, true):
+    """Of all flips in quarters: those whose gap looks smallest compared with what it is."""
+    rows = [row for row in np.ndindex(5, 5, 5) if sum(row) == 4]
+    best, worst = None, -math.inf
+    for first, second in itertools.product(np.array(rows) / 4, repeat=2):
+        lottery = np.stack([first, second])
+        gaps = [np.ptp((values * lottery).sum(axis=2), axis=1).max() for values in (true, seen)]
+        if gaps[0] - gaps[1] > worst:
+            best, worst = lottery, gaps[0] - gaps[1]
+    return best
+
+
+@pytest.mark.parametrize("notion", NOTIONS.values(), ids=NOTIONS)
+def test_chosen_flips_keep_their_bound(notion):
+    assert flipped_coverage(notion, 8, most_understated) >= least(8)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("notion", NOTIONS.values(), ids=NOTIONS)
+def test_chosen_flips_keep_their_bound_often(notion):
+    assert flipped_coverage(notion, 300, most_understated) >= least(300)
+
+
+@pytest.mark.parametrize("notion", NOTIONS.values(), ids=NOTIONS)
+def test_flips_move_the_rates_they_are_applied_to(notion):
+    """No flips are the fixed rule; to accept everybody or nobody has no gap but in accuracy."""
+    [release] = releases((300, 600), 1.0, 1, cells=halves())
+    fixed = fixed_bound(release, notion, 0.95)
+    none = fixed_bound(release, notion, 0.95, np.eye(3)[[1, 1]])
+    correct = notion.statistics[0].correct
+    assert none.bound > fixed.bound if correct else none.bound == fixed.bound
+    if correct:  # everybody and nobody are as uncertain as the decisions: three thresholds pay
+        level = threshold_level(0.05, 3, 2)
+        assert none.intervals[0][0] == release.rate(0, 1, correct=True).interval(level)
+        return
+    for j, rate in ((0, 1.0), (2, 0.0)):
+        constant = fixed_bound(release, notion, 0.95, np.eye(3)[[j, j]])
+        assert constant.bound == 0
+        assert constant.intervals == (((rate, rate),) * 2,) * len(notion.statistics)
+    lottery = np.array([[0.1, 0.6, 0.3], [0.0, 0.9, 0.1]])
+    mixed = fixed_bound(release, notion, 0.95, lottery)
+    for row, before in zip(mixed.intervals, fixed.intervals, strict=True):
+        moved = [w[0] + w[1] * np.array(ends) for w, ends in zip(lottery, before, strict=True)]
+        np.testing.assert_allclose(row, moved)
 
 
 def test_fixed_bounds_are_sharper_than_bands():

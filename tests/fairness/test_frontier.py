@@ -51,7 +51,7 @@ def test_more_tolerance_is_more_accurate(notion):
 def test_points_are_the_best_rules_with_their_bounds():
     release, aim = release_of(), Aim(NOTIONS["equal_opportunity"], 0.05)
     point = points_of(release, "equal_opportunity")[1]
-    found = best_rule(release, aim, smallest=0, small_groups="merge", coins=True)
+    found = best_rule(release, aim, smallest=0, small_groups="merge")
     assert point.rule == found.rule
     assert point.gap_bound == band_bound(release, found.lottery, aim.notion, 0.95).bound
     assert point.accuracy_bound == accuracy_bound(release, found.lottery, 0.95)

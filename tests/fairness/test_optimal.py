@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.interpolate import PchipInterpolator
 
 from dpfair.errors import InputError
 from dpfair.fairness.notions import NOTIONS, Statistic
@@ -261,30 +260,47 @@ def test_a_cut_inside_a_grain_is_a_lottery_between_its_ends():
 
 
 @pytest.mark.parametrize("labels", [(0, 1), (1,), (0,)])
-def test_a_threshold_rule_reaches_the_same_rates(labels):
-    """Exactly on the smooth curve through the counts, nearly if bins are filled evenly."""
+def test_a_rule_reaches_the_rates_of_its_lottery(labels):
+    """Exactly on the counted records, wherever in their bins they are, and by coins only."""
     statistic = Statistic("rate", labels)
     counts = counts_of(1, 3, 20)
     edges = edges_of(counts)
     for rate in (0.05, 0.31, 0.5, 0.97):
         choice = interpolated_lottery(counts, counts, edges, statistic, [rate] * 3)
-        cuts = choice.threshold_rule(statistic).cuts[:, 0]
-        for a in range(3):
-            part = counts[a, list(labels)].sum(axis=0)
-            below = np.append(0, np.cumsum(part))
-            share = 1 - np.interp(cuts[a], np.linspace(0, 1, 21), below) / below[-1]
-            assert share == pytest.approx(rate, abs=0.02)
-            curve = PchipInterpolator(np.linspace(0, 1, 21), below)
-            assert 1 - curve(cuts[a]) / below[-1] == pytest.approx(rate, abs=1e-9)
-            assert np.searchsorted(edges[a], cuts[a]) in np.flatnonzero(choice.lottery[a])
+        assert choice.values(statistic) == pytest.approx([rate] * 3)
+        for inside in (0.0, 0.5, 0.999):  # all records of a bin share one score
+            scores = (np.arange(20) + inside) / 20
+            for a in range(3):
+                part = counts[a, list(labels)].sum(axis=0)
+                accept = choice.rule().probabilities(np.full(20, a), scores)
+                assert accept @ part / part.sum() == pytest.approx(rate)
+                assert ((accept > 0) & (accept < 1)).sum() <= 1
 
 
-def test_threshold_rules_of_nobody_and_everybody():
+def test_rules_of_nobody_and_everybody():
     counts = counts_of(0, 2, 4)
     choice = interpolated_lottery(counts, counts, edges_of(counts), ACCEPTED, [0.0, 1.0])
-    rule = choice.threshold_rule(ACCEPTED)
-    assert rule.cuts[0, 0] == np.inf
+    rule = choice.rule()
+    assert rule.probabilities([0, 0], [0.0, 1.0]).tolist() == [0, 0]
     assert rule.probabilities([1, 1], [0.0, 1.0]).tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("statistic", [s for n in NOTIONS.values() for s in n.statistics])
+def test_a_group_without_records_is_like_the_others(statistic):
+    """A rule that treats everybody alike has the same value in it, and no gap."""
+    counts = counts_of(2, 3, 4)
+    counts[1] = 0
+    for j in range(5):
+        lottery = np.tile(np.eye(5)[j], (3, 1))
+        values = Choice(lottery, counts, counts, edges_of(counts)).values(statistic)
+        assert min(values[[0, 2]]) - 1e-9 <= values[1] <= max(values[[0, 2]]) + 1e-9
+        if not statistic.correct and j in (0, 4):
+            assert values.tolist() == [float(j == 0)] * 3
+    nothing = np.zeros((2, 2, 3))
+    for j, value in ((0, 1.0), (3, 0.0)):
+        constant = Choice(np.eye(4)[[j, j]], nothing, nothing, edges_of(nothing))
+        if not statistic.correct:
+            assert constant.values(statistic).tolist() == [value] * 2
 
 
 @pytest.mark.parametrize(
@@ -299,7 +315,7 @@ def test_threshold_rules_of_nobody_and_everybody():
         ([8, 0, 0, 8], 0.5, [0, 0, 0, 1, 0]),  # a flat stretch
         ([8, 0, 0, 8], 0.75, [0.5, 0.5, 0, 0, 0]),
         ([0, 0, 0, 0], 0.0, [0, 0, 0, 0, 1]),
-        ([0, 0, 0, 0], 0.5, [1, 0, 0, 0, 0]),  # out of reach
+        ([0, 0, 0, 0], 0.5, [0.5, 0.5, 0, 0, 0]),  # everybody is accepted, or none of the counted
         ([4, 4, 4, 4], 1.5, [1, 0, 0, 0, 0]),
     ],
 )
@@ -323,7 +339,11 @@ def test_accuracy_is_read_from_the_masses_and_rates_from_the_counts():
     ("sizes", "smallest", "families", "classes"),
     [
         ([900, 800], 100, None, [0, 1]),
-        ([900, 30, 500, 80], 100, None, [0, 1, 2, 1]),
+        ([900, 70, 500, 80], 100, None, [0, 1, 2, 1]),
+        ([900, 62, 500, 80], 100, None, [0, 1, 2, 1]),  # 142 of two groups: the noise is sqrt(2)
+        ([900, 60, 500, 80], 100, None, [0, 0, 1, 0]),  # 140 are too few for a pool of two
+        ([900, 30, 500, 80], 100, None, [0, 0, 1, 0]),
+        ([500, 30, 900, 80], 100, None, [0, 1, 1, 1]),  # they join the largest
         ([900, 30, 500], 100, None, [0, 0, 1]),
         ([10, 20, 30], 100, None, [0, 0, 0]),
         ([10, 20, 300], 0, None, [0, 1, 2]),

@@ -8,7 +8,15 @@ import pytest
 from scipy import stats
 
 from dpfair.errors import InputError
-from dpfair.fairness.rates import NoisyRate, _survival, _survival_table, binomial_window
+from dpfair.fairness import rates
+from dpfair.fairness.rates import (
+    SIZE_SHARE,
+    NoisyRate,
+    _limit,
+    _survival,
+    _survival_table,
+    binomial_window,
+)
 
 
 def discrete_laplace(rng, noise, size):
@@ -34,11 +42,35 @@ def test_tails_equal_brute_force_and_are_rounded_up(accepted, p, cells):
     values = start + np.arange(len(law))
     rate = NoisyRate(accepted, None, 40, 0.8, accepted_cells=cells)
     for tail, exact in [
-        (rate.upper_tail(p, 40), law[values >= accepted].sum()),
-        (rate.lower_tail(p, 40), law[values <= accepted].sum()),
+        (rate.upper_tail(p, (40, 40)), law[values >= accepted].sum()),
+        (rate.lower_tail(p, (40, 40)), law[values <= accepted].sum()),
     ]:
-        assert float(tail) == pytest.approx(exact, abs=3e-11)
+        assert float(tail) == pytest.approx(exact, abs=3e-9)
         assert tail >= min(1.0, exact) - 1e-15
+
+
+def brute_tail(rate, r, n, p):
+    """P((1 - r) Y - r R >= its observed value) for one size, over all counts and noises."""
+    up, start = brute_pmf(0, 0.5, rate.noise, rate.accepted_cells, reach=80)
+    rest, rest_start = brute_pmf(0, 0.5, rate.noise, rate.rejected_cells, reach=80)
+    z = (1 - r) * (start + np.arange(len(up)))[:, None] - r * (rest_start + np.arange(len(rest)))
+    mass, observed = np.outer(up, rest), (1 - r) * rate.accepted - r * rate.rejected
+    chances = [mass[c - r * n + z >= observed - 1e-9].sum() for c in range(n + 1)]
+    return stats.binom.pmf(np.arange(n + 1), n, p) @ chances
+
+
+@pytest.mark.parametrize("p", [0.0, 0.1, 0.32, 0.5, 0.77, 1.0])
+@pytest.mark.parametrize(("accepted", "rejected"), [(9, 11), (-3, 20), (25, -2)])
+def test_private_tails_equal_brute_force_at_the_worst_size(accepted, rejected, p):
+    rate = NoisyRate(accepted, rejected, None, 0.8, accepted_cells=2)
+    r = round(32 * p) / 32
+    exact = [brute_tail(rate, r, n, p) for n in (18, 19, 20)]
+    for n, chance in zip((18, 19, 20), exact, strict=True):
+        assert float(rate.upper_tail(p, (n, n))) == pytest.approx(chance, abs=3e-9)
+    worst = float(rate.upper_tail(p, (18, 20)))
+    assert max(exact) - 1e-12 <= worst <= 1.5 * max(exact) + 0.05
+    mirrored = [1 - brute_tail(rate, r, n, p) for n in (18, 20)]  # P(T < its observed value)
+    assert float(rate.lower_tail(p, (18, 20))) >= max(mirrored) - 1e-12
 
 
 def test_window_agrees_with_scipy_for_large_sizes():
@@ -59,17 +91,41 @@ def test_noise_table_equals_closed_form_of_one_cell():
 def test_tails_are_vectorised_and_monotone():
     rate = NoisyRate(220, None, 3674, 0.05)
     p = np.linspace(0, 1, 101)
-    upper, lower = rate.upper_tail(p, 3674), rate.lower_tail(p, 3674)
+    upper, lower = rate.upper_tail(p, (3674, 3674)), rate.lower_tail(p, (3674, 3674))
     assert upper.shape == (101,)
     assert np.all(np.diff(upper) >= -1e-13)
     assert np.all(np.diff(lower) <= 1e-13)
-    assert rate.upper_tail(p.reshape(1, 101), 3674).shape == (1, 101)
+    assert rate.upper_tail(p.reshape(1, 101), (3674, 3674)).shape == (1, 101)
 
 
-def test_upper_tail_grows_with_size():
-    rate = NoisyRate(30, 70, None, 0.5)
-    tails = [float(rate.upper_tail(0.3, n)) for n in range(60, 140)]
-    assert np.all(np.diff(tails) >= -1e-13)
+@pytest.mark.parametrize("p", [0.02, 0.3, 0.5, 0.71, 0.98])
+def test_tails_of_a_range_are_above_those_of_every_size(p):
+    """And not far above the largest of them."""
+    rate = NoisyRate(int(100 * p), 100 - int(100 * p), None, 0.2)
+    for tail in (rate.upper_tail, rate.lower_tail):
+        each = [float(tail(p, (n, n))) for n in range(60, 141)]
+        together = float(tail(p, (60, 140)))
+        assert max(each) - 1e-12 <= together <= max(each) + 0.15
+
+
+def test_every_rate_below_the_lower_limit_is_excluded():
+    """Also where the weight r changes: there the tail jumps, and it may jump down."""
+    falls = 0
+    for accepted, rejected, noise in ((30, 70, 0.3), (5, 300, 0.2), (120, 80, 0.5), (40, 2, 0.4)):
+        rate = NoisyRate(accepted, rejected, None, noise)
+        sizes = rate.size_range(0.001)
+        m = rate._resolution
+        for one in (rate, rate.mirrored):
+            ends = (np.arange(m) + 0.5) / m
+            rates = np.unique(np.concatenate([np.linspace(0, 1, 501), ends - 1e-9, ends + 1e-9]))
+            tails = one.upper_tail(rates, sizes)
+            falls += int((np.diff(tails) < -1e-6).sum())
+            for level in (1e-6, 0.025, 0.3):
+                limit = _limit(one, level, sizes, False)
+                assert (tails[rates < limit] <= level).all()
+                beyond = np.linspace(limit, min(1.0, limit + 0.01), 9)
+                assert one.upper_tail(beyond, sizes).max() > level
+    assert falls  # the tails are not monotone, so that this was a test
 
 
 def test_exact_counts_give_clopper_pearson():
@@ -85,8 +141,8 @@ def test_exact_counts_give_clopper_pearson():
 def test_limits_are_outside_the_roots():
     rate = NoisyRate(220, None, 3674, 0.05)
     low, high = rate.interval(0.05)
-    assert rate.upper_tail(low, 3674) <= 0.025
-    assert rate.lower_tail(high, 3674) <= 0.025
+    assert rate.upper_tail(low, (3674, 3674)) <= 0.025
+    assert rate.lower_tail(high, (3674, 3674)) <= 0.025
     assert rate.p_value([low, high], 0.5) == pytest.approx([0.05, 0.05], rel=1e-3)
 
 
@@ -114,14 +170,18 @@ def test_interval_with_one_sided_levels_fails_the_coverage_check():
 def test_private_size_range_and_interval_cover(noise):
     rng = np.random.default_rng(5)
     hits = []
-    for _ in range(150):
+    for trial in range(400):
         count = rng.binomial(200, 0.3)
         first, second = discrete_laplace(rng, noise, 2)
         rate = NoisyRate(int(count + first), int(200 - count + second), None, noise)
         n_low, n_high = rate.size_range(0.05)
-        low, high = rate.interval(0.05)
-        hits.append((n_low <= 200 <= n_high, low <= 0.3 <= high))
+        accepted = float(rate.p_value(0.3, SIZE_SHARE * 0.05)) >= (1 - SIZE_SHARE) * 0.05
+        if trial < 8:
+            low, high = rate.interval(0.05)
+            assert low - 1e-6 <= 0.3 <= high + 1e-6 or not accepted
+        hits.append((n_low <= 200 <= n_high, accepted))
     assert np.all(np.mean(hits, axis=0) >= 0.95)
+    assert np.mean(hits, axis=0)[1] < 0.99  # the range of sizes costs little
 
 
 def test_size_range_is_the_exact_quantile_of_two_cells():
@@ -150,10 +210,36 @@ def test_private_interval_is_valid_for_every_size_in_its_range():
     ends = np.array(rate.interval(0.05))
     n_low, n_high = rate.size_range(0.005)
     assert n_low < 400 < n_high
-    for n in range(n_low, n_high + 1):
-        assert rate.upper_tail(ends[0], n) <= 0.0225
-        assert rate.lower_tail(ends[1], n) <= 0.0225
-    assert rate.p_value(ends, 0.005) == pytest.approx([0.045, 0.045], rel=1e-3)
+    for n in range(n_low, n_high + 1, 3):
+        assert rate.upper_tail(ends[0], (n, n)) <= 0.0245
+        assert rate.lower_tail(ends[1], (n, n)) <= 0.0245
+    assert rate.p_value(ends, SIZE_SHARE * 0.05) == pytest.approx([0.049, 0.049], rel=1e-3)
+
+
+@pytest.mark.parametrize("eta", [1e-8, 1e-7, 0.03])
+def test_the_shares_of_a_limit_add_up_to_its_level(eta, monkeypatch):
+    """Also at the smallest levels, at which a size range once took more than its share."""
+    spent = []
+    quantile = rates.noise_quantile
+
+    def seen(noise, cells, level):
+        spent.append(2 * level)
+        return quantile(noise, cells, level)
+
+    monkeypatch.setattr(rates, "noise_quantile", seen)
+    limits = rates._limit
+    monkeypatch.setattr(rates, "_limit", lambda *given: spent.append(given[1]) or limits(*given))
+    rate = NoisyRate(100, 300, None, 0.2)
+    for ask, sides in ((rate.lower_limit, 1), (rate.upper_limit, 1), (rate.interval, 2)):
+        spent.clear()
+        ask(eta)
+        assert len(spent) == 1 + sides
+        assert sum(spent) == pytest.approx(eta)
+
+
+def test_counts_with_hardly_any_noise_do_not_overflow():
+    exact = NoisyRate(30, 70, None, math.inf).interval(0.05)
+    assert NoisyRate(30, 70, None, 900.0).interval(0.05) == pytest.approx(exact, abs=0.002)
 
 
 def test_edge_cases():
@@ -172,12 +258,16 @@ def test_nested_intervals_contain_the_exact_ones():
     rate = NoisyRate(22, 60, None, 0.3)
     etas = np.geomspace(1e-4, 1, 7)
     nested = rate.nested_intervals(etas, 0.01)
-    smallest, largest = rate.size_range(0.01)
+    sizes = rate.size_range(0.01)
     for eta, (low, high) in zip(etas, nested, strict=True):
-        assert low == 0 or rate.upper_tail(low, largest) <= eta / 2
-        assert high == 1 or rate.lower_tail(high, smallest) <= eta / 2
-        assert rate.upper_tail(low + 0.005, largest) > eta / 2
-        assert rate.lower_tail(high - 0.005, smallest) > eta / 2
+        assert low == 0 or rate.upper_tail(low, sizes) <= eta / 2
+        assert high == 1 or rate.lower_tail(high, sizes) <= eta / 2
+        inside = np.linspace(0, 0.005, 6)
+        assert rate.upper_tail(low + inside, sizes).max() > eta / 2
+        assert rate.lower_tail(high - inside, sizes).max() > eta / 2
+        outside = np.linspace(0, 1, 301)
+        outside = outside[(outside < low) | (outside > high)]
+        assert (rate.p_value(outside, 0.01) <= eta).all()
     assert np.all(np.diff(nested[:, 0]) >= 0)
     assert np.all(np.diff(nested[:, 1]) <= 0)
     assert NoisyRate(1, None, 0, 0.3).nested_intervals([0.1, 1], 0.01).tolist() == [[0, 1]] * 2

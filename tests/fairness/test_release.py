@@ -12,6 +12,7 @@ import pytest
 from dpfair.errors import BudgetError, InputError
 from dpfair.fairness.release import (
     HALF,
+    UNDECLARED,
     Release,
     grid_of,
     release_accepted,
@@ -59,6 +60,46 @@ def test_every_record_is_in_one_cell():
 def test_groups_may_have_edges_of_their_own():
     release = counted([0.3, 0.3], [0, 1], edges=[[0.2, 0.5], [0.4, 0.5]])
     assert release.counts[:, 0].tolist() == [[0, 1, 0], [1, 0, 0]]
+
+
+def test_undeclared_records_have_cells_of_their_own():
+    """A record without a declared group is counted there, whatever its label."""
+    release = counted([0.1, 0.9, 0.9, 0.9, 0.2], [0, -1, 1, -1, 1], [1, 0, -1, -1, 0])
+    assert release.undeclared == {"group": 2, "label": 1}
+    assert release.counts.tolist() == [[[0, 0], [1, 0]], [[1, 0], [0, 0]]]
+    assert release.total == 5
+    unlabelled = counted([0.1, 0.9], [0, -1])
+    assert unlabelled.undeclared == {"group": 1}
+    apart = counted([0.1, 0.9], [0, 1], [1, -1], by_label=False)
+    assert apart.undeclared == {"group": 0, "label": 1}
+    assert apart.counts.shape == (2, 1, 2)
+
+
+def test_one_undeclared_record_moves_one_cell_by_one():
+    groups, labels = np.array([0, -1, 1]), np.array([0, 1, -1])
+    whole = counted([0.1, 0.6, 0.9], groups, labels)
+    for i in range(3):
+        kept = np.arange(3) != i
+        fewer = counted(np.array([0.1, 0.6, 0.9])[kept], groups[kept], labels[kept])
+        moved = np.abs(whole.counts - fewer.counts).sum()
+        moved += sum(abs(whole.undeclared[kind] - fewer.undeclared[kind]) for kind in UNDECLARED)
+        assert moved == 1
+
+
+def test_undeclared_cells_are_noisy():
+    shares = []
+    for seed in range(200):
+        ledger = Ledger(1.0, 1e-5, noise=Noise(seed))
+        shares.append(
+            release_table(
+                np.zeros(3), np.array([-1, 0, 1]), NAMES, labels=np.array([0, -1, 1]),
+                epsilon=1, ledger=ledger, scope="a", dependence="",
+            ).undeclared.values()
+        )  # fmt: skip
+    drawn = np.array([[*row] for row in shares])
+    variance = 2 * math.exp(-1) / math.expm1(-1) ** 2
+    assert drawn.var(axis=0) == pytest.approx([variance] * 2, rel=0.5)
+    assert drawn.mean(axis=0) == pytest.approx([1, 1], abs=0.5)
 
 
 def test_extreme_scores_have_a_place():
@@ -158,6 +199,50 @@ def test_rates_add_up_cells(threshold, labels, correct, expected):
     assert got == expected
 
 
+def with_undeclared(group: int, label: int) -> Release:
+    kinds = {"group": group, "label": label}
+    return Release(NAMES, TABLE.edges, TABLE.counts, TABLE.noise, None, "", 100, kinds)
+
+
+@pytest.mark.parametrize(
+    ("groups", "thresholds", "expected"),
+    [
+        ((0, 1), (2, 2), (37 + 37, 220 + 7 - 74, 8, 10)),
+        ((0, 1), (0, 4), (10 + 10, 220 + 7 - 20, 8, 10)),
+        ((0,), (3,), (64, 220 + 7 - 64, 4, 14)),
+    ],
+)
+def test_right_decisions_among_all_records(groups, thresholds, expected):
+    """Every cell is once in one of the two counts, those of undeclared records among the wrong."""
+    rate = with_undeclared(5, 2).right_rate(groups, thresholds)
+    got = (rate.accepted, rate.rejected, rate.accepted_cells, rate.rejected_cells)
+    assert got == expected
+    assert got[2] + got[3] == TABLE.counts.size + 2
+    bare = TABLE.right_rate(groups, thresholds)
+    assert bare.rejected + bare.accepted == 220
+    assert bare.rejected_cells + bare.accepted_cells == TABLE.counts.size
+
+
+def test_the_share_of_undeclared_records():
+    release = with_undeclared(30, 2)
+    rate = release.undeclared_rate("group")
+    assert (rate.accepted, rate.rejected) == (30, 222)
+    assert (rate.accepted_cells, rate.rejected_cells) == (1, TABLE.counts.size + 1)
+    assert rate.estimate == pytest.approx(30 / 252)
+
+
+def test_a_negative_count_of_undeclared_records_is_zero_in_the_same_total():
+    """More noise below zero must not make the limit smaller, nor the records more."""
+    zero = with_undeclared(0, 2).undeclared_rate("group")
+    for count in (-1, -9, -40):
+        rate = with_undeclared(count, 2).undeclared_rate("group")
+        assert rate.accepted == 0
+        assert rate.accepted + rate.rejected == 222 + count
+        assert rate.estimate == 0
+        assert rate.interval(0.05)[0] == 0
+        assert rate.interval(0.05)[1] >= zero.interval(0.05)[1]
+
+
 def test_without_labels_there_are_no_rates_by_label():
     bare = Release(("a",), HALF, [[[1, 2]]], (1.0,), None, "")
     assert bare.rate(0, 1).accepted == 2
@@ -174,12 +259,13 @@ def test_what_h_accepts():
 
 def test_a_release_survives_a_file():
     exact = Release(("a",), HALF, [[[1, 2]]], (math.inf,), (3,), "why")
-    for release in (TABLE, exact):
+    for release in (TABLE, exact, with_undeclared(-3, 7)):
         again = Release.from_json(json.loads(json.dumps(release.to_json(), allow_nan=False)))
         assert again == release
         assert again.noise == release.noise
         assert again.sizes == release.sizes
         assert again.grain == release.grain
+        assert again.undeclared == release.undeclared
     assert exact != TABLE
 
 
@@ -214,6 +300,9 @@ def test_a_release_is_a_value():
         {"edges": (math.inf,)},
         {"edges": ()},
         {"edges": [[0.5]] * 3},
+        {"undeclared": {"colour": 3}},
+        {"undeclared": {"group": 3}, "noise": (1.0, 2.0)},
+        {"undeclared": {"group": 3}, "sizes": (3, 3)},
     ],
 )
 def test_malformed_releases_are_refused(changes):
@@ -222,8 +311,15 @@ def test_malformed_releases_are_refused(changes):
         "sizes": None, "dependence": "",
     }  # fmt: skip
     Release(**good)
-    with pytest.raises(InputError, match=r"Expected|Public"):
+    with pytest.raises(InputError, match=r"Expected|Public|Undeclared"):
         Release(**(good | changes))
+
+
+def test_undeclared_counts_in_files_are_whole_numbers():
+    data = with_undeclared(3, 4).to_json()
+    for wrong in (3.5, True, None, "3"):
+        with pytest.raises(InputError, match="whole counts"):
+            Release.from_json(data | {"undeclared": {"group": wrong}})
 
 
 def test_grids():

@@ -70,9 +70,11 @@ MOST_PLACED_NOISE = 18_000
 MOST_PLACED_BINS = 64 + MOST_NARROW_CELLS + 2 * GRAIN
 """More cells than any grid has: the wide ones, and the narrow ones of a window."""
 
-# How an error probability is divided: the size and the cell matter little, the rates get the rest.
+# How an error probability is divided: the size, the cell and the upper end matter little, the pairs
+# get the rest.
 _SIZE_SHARE = 0.01
 _CELL_SHARE = 0.03
+_TOP_SHARE = 0.01
 
 # How probable it is, about, that a cut is outside the inner part of its window.
 _OUTSIDE = 0.04
@@ -155,12 +157,14 @@ def place(release: Release, statistic: Statistic, targets: Sequence[float] | Flo
 class Levels:
     """Error probabilities of what a bound rests on; together they are at most that of the bound.
 
-    Of each group its ``size`` and the mass of a ``cell``, and of each ordered ``pair`` of groups
-    the sum of two deviations; or instead of the pairs each end of a group's ``rate``.
+    Of each group its ``size``, the mass of a ``cell`` and a ``top`` that its rate stays below, and
+    of each ordered ``pair`` of groups the sum of two deviations; or instead of the tops and the
+    pairs each end of a group's ``rate``.
     """
 
     size: float
     cell: float
+    top: float
     rate: float
     pair: float
 
@@ -169,17 +173,25 @@ def placement_levels(eta: float, groups: int) -> Levels:
     """How the error probability is divided.
 
     The sum of two deviations exceeds the sum of their quantiles at ``rate`` with probability
-    ``pair`` at most, twice as much. So the ends of the intervals give a bound for each pair, too,
-    and the smaller of the two counts: no gap is larger than the intervals allow.
+    ``pair`` at most, twice as much. So these give a bound for each pair, too, and the smaller of
+    the two counts: no gap is larger than the intervals allow.
+
+    The mass of the cell is added to the sum of two deviations, and then a gap may exceed the larger
+    rate. Which of the two is smaller depends on the cell, and so on the release: a bound by the
+    larger rate alone has an error probability of its own.
 
     >>> levels = placement_levels(0.05, 3)
-    >>> round(3 * (levels.size + levels.cell + 2 * levels.pair), 12)
+    >>> round(3 * (levels.size + levels.cell + levels.top + 2 * levels.pair), 12)
     0.05
     """
-    left = (1 - _SIZE_SHARE - _CELL_SHARE) * eta
+    left = (1 - _SIZE_SHARE - _CELL_SHARE - _TOP_SHARE) * eta
     pair = left / max(groups * (groups - 1), 1)
     return Levels(
-        size=_SIZE_SHARE * eta / groups, cell=_CELL_SHARE * eta / groups, rate=pair / 2, pair=pair
+        size=_SIZE_SHARE * eta / groups,
+        cell=_CELL_SHARE * eta / groups,
+        top=_TOP_SHARE * eta / groups,
+        rate=pair / 2,
+        pair=pair,
     )
 
 
@@ -189,35 +201,41 @@ def placement_bound(
     """The largest gap of the placed thresholds; the targets must not depend on the release."""
     if not notion.monotone or len(targets) != len(release.groups):
         raise InputError("Expected one target per group, of a notion with a single rate.")
-    if release.sizes is not None:
-        raise InputError("Thresholds are placed in a table whose cells are all noisy.")
+    if release.sizes is not None or release.grain != GRAIN:
+        raise InputError("Thresholds are placed in a table of dithered scores, all cells noisy.")
     k, eta, statistic = len(targets), 1 - confidence, notion.statistics[0]
-    levels = placement_levels(eta, k)
-    above, below = [], []
-    for a, target in enumerate(targets):
+    levels, rates = placement_levels(eta, k), [float(target) for target in targets]
+    above, below, cells = [], [], []
+    for a, target in enumerate(rates):
         everybody, rows = release.rate(a, 0, statistic.labels), release.rows(statistic.labels)
         sizes = everybody.size_range(levels.size) if levels.size >= _SMALLEST else (0, 0)
-        high, low = _deviations(
-            sizes, float(target), release.noise[a], len(rows), release.counts.shape[2]
-        )
-        cell = _cell_mass(release, a, statistic, float(target), levels.cell)
-        above.append(high.shifted(0.0, 1 - float(target)))  # a rate is in [0, 1]
-        below.append(low.shifted(cell, float(target)))
-    intervals: tuple[Interval, ...] = tuple(
-        (max(0.0, r - low.quantile(levels.rate)), min(1.0, r + high.quantile(levels.rate)))
-        for r, high, low in zip(targets, above, below, strict=True)
-    )
-    pairs: dict[tuple[int, int], float] = {}
+        high, low = _deviations(sizes, target, release.noise[a], len(rows), release.counts.shape[2])
+        above.append(high.at_most(1 - target))  # a rate is in [0, 1]
+        below.append(low.at_most(target))
+        cells.append(_cell_mass(release, a, statistic, target, levels.cell))
+    up = [min(d.quantile(levels.rate), 1 - r) for d, r in zip(above, rates, strict=True)]
+    down = [min(d.quantile(levels.rate), r) for d, r in zip(below, rates, strict=True)]
+    lows = [max(0.0, r - d - c) for r, d, c in zip(rates, down, cells, strict=True)]
+    highs = [min(1.0, r + d) for r, d in zip(rates, up, strict=True)]
+    gaps: dict[tuple[int, int], float] = {}
     if not notion.ratio and k > 1:
         sums = _sum_quantiles(above, below, levels.pair)
-    for a, b in itertools.combinations(range(k), 2):
-        pairs[(a, b)] = max(
-            interval_gap(intervals[a][1], intervals[b][0], ratio=notion.ratio),
-            interval_gap(intervals[b][1], intervals[a][0], ratio=notion.ratio),
-        )
-        if not notion.ratio:
-            sharp = max(targets[i] - targets[j] + float(sums[i, j]) for i, j in ((a, b), (b, a)))
-            pairs[(a, b)] = min(pairs[(a, b)], max(0.0, sharp))
+    for a, b in itertools.permutations(range(k), 2):
+        if notion.ratio:
+            gaps[(a, b)] = interval_gap(highs[a], lows[b], ratio=True)
+            continue
+        # Whatever the cell's limit is, which depends on the release, the bound fails only if the
+        # two deviations together exceed a number, or one of them another, that do not.
+        both = min(float(sums[a, b]), up[a] + down[b])
+        top = rates[a] + above[a].quantile(levels.top)
+        gaps[(a, b)] = min(1.0, top, max(0.0, rates[a] - rates[b] + both + cells[b]))
+    for (a, b), gap in gaps.items():
+        if not notion.ratio and lows[b] == 0:  # without the cut at zero, no gap exceeds intervals
+            highs[a] = max(highs[a], gap)
+    pairs = {
+        (a, b): max(gaps[(a, b)], gaps[(b, a)]) for a, b in itertools.combinations(range(k), 2)
+    }
+    intervals: tuple[Interval, ...] = tuple(zip(lows, highs, strict=True))
     return RuleBound(max(pairs.values(), default=0.0), confidence, "placed", pairs, (intervals,))
 
 
@@ -232,10 +250,9 @@ class _Deviation:
         fits = np.flatnonzero(self.above <= level)
         return float(self.points[fits[0]]) if len(fits) else 1.0
 
-    def shifted(self, by: float, most: float) -> _Deviation:
-        """The deviation plus a number, if the sum cannot exceed ``most``."""
-        points = self.points + by
-        return _Deviation(points, np.where(points >= most, 0.0, self.above))
+    def at_most(self, most: float) -> _Deviation:
+        """The deviation, if it cannot exceed ``most``."""
+        return _Deviation(self.points, np.where(self.points >= most, 0.0, self.above))
 
 
 def _deviations(

@@ -55,7 +55,8 @@ class NoisyRate:
     Notes
     -----
     All arithmetic errs to the safe side: a tail carries the mass that its window neglects and
-    its rounding error (together below 1e-11), and a limit is the outer end of its bracket.
+    its rounding error (1e-9, and 1e-8 of itself for a million records), and a limit is the outer
+    end of its bracket.
 
     Examples
     --------
@@ -97,7 +98,7 @@ class NoisyRate:
             assert self.size is not None
             return self.size, self.size
         cells = self.accepted_cells + self.rejected_cells
-        k = noise_quantile(self.noise, cells, _level(eta) / 2)
+        k = noise_quantile(self.noise, cells, _level(eta, SIZE_SHARE * _SMALLEST_LEVEL) / 2)
         total = self.accepted + self.rejected
         return max(0, total - k), max(0, total + k)
 
@@ -147,27 +148,20 @@ class NoisyRate:
         size range and the rest for the tails. A count that no rate explains at this level (far
         below 0 or above n) gives the nearest rate; an empty group gives (0, 1).
         """
-        size_level, level = self._divided(eta)
-        return _limits(self, level, self.size_range(size_level))
+        return _limits(self, *self._shares(eta))
 
     def lower_limit(self, eta: float) -> float:
         """A rate that is below p with probability at least 1 - eta."""
-        return self._limit(eta, upper=False)
+        return _limit(self, *self._shares(eta), False)
 
     def upper_limit(self, eta: float) -> float:
         """A rate that is above p with probability at least 1 - eta."""
-        return self._limit(eta, upper=True)
+        return _limit(self, *self._shares(eta), True)
 
-    def _limit(self, eta: float, *, upper: bool) -> float:
-        size_level, level = self._divided(eta)
-        return _limit(self, level, self.size_range(size_level), upper)
-
-    def _divided(self, eta: float) -> tuple[float, float]:
-        """The parts of an error probability for the range of sizes and for the rate."""
-        if self.rejected is None:
-            return _level(eta), eta
-        size_level = max(SIZE_SHARE * _level(eta), _SMALLEST_LEVEL)
-        return size_level, eta - size_level
+    def _shares(self, eta: float) -> tuple[float, tuple[int, int]]:
+        """The part of an error probability for the rate, and the sizes that the rest pays for."""
+        share = 0.0 if self.rejected is None else SIZE_SHARE
+        return (1 - share) * _level(eta), self.size_range(share * eta)
 
     def nested_intervals(self, etas: Sequence[float] | Floats, eta_size: float) -> Floats:
         """The sets {p : p_value(p, eta_size) >= eta} for many levels at once, rounded outward.
@@ -237,9 +231,9 @@ _MOST_BLOCKS = 16
 _SMALLEST_LEVEL = 1e-8
 
 
-def _level(eta: float) -> float:
-    if not _SMALLEST_LEVEL <= eta <= 1:  # below, the slack of the tails would dominate
-        raise InputError(f"Expected eta in [{_SMALLEST_LEVEL}, 1], got {eta}.")
+def _level(eta: float, smallest: float = _SMALLEST_LEVEL) -> float:
+    if not smallest <= eta <= 1:  # below, the slack of the tails would dominate
+        raise InputError(f"Expected eta in [{smallest}, 1], got {eta}.")
     return eta
 
 
@@ -304,7 +298,7 @@ def _surely_excluded(
 ) -> bool:
     """Whether Chernoff's bound, which takes no time, excludes a rate."""
     r = i / rate._resolution
-    most = rate.noise / max(r, 1 - r)
+    most = min(rate.noise / max(r, 1 - r), 300.0)  # beyond, exponentials overflow
     s = most * np.geomspace(1e-3, 0.9, 12)
     decay = math.exp(-rate.noise)
 

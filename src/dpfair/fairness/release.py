@@ -138,7 +138,7 @@ class Release:
         count = max(self.undeclared[kind], 0)
         return NoisyRate(
             accepted=count,
-            rejected=self.total - self.undeclared[kind],
+            rejected=self.total - count,
             size=None,
             noise=self.noise[0],
             rejected_cells=self.counts.size + len(self.undeclared) - 1,
