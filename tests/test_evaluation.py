@@ -60,12 +60,19 @@ def test_a_seed_makes_paid_metrics_not_private(model, loans):
     assert not paid.private
 
 
-def test_undeclared_labels_and_groups_are_left_out_without_an_error(model, loans):
+def test_undeclared_labels_and_groups_are_counted_apart_without_an_error(model, loans):
     X, y = loans[0][:200], np.array(loans[1][:200], dtype=object)
     y[:50] = "perhaps"
     X = X.with_columns(sex=pl.Series(["martian"] * 20 + X["sex"][20:].to_list()))
     paid = evaluate_privately(model, X, y, epsilon=5.0)
-    assert abs(paid.n - 150) < 25
+    assert abs(paid.n - 200) < 25
+    assert paid.undeclared["group"][0] == pytest.approx(0.1, abs=0.05)
+    assert paid.undeclared["label"][0] == pytest.approx(0.15, abs=0.05)
+    low, high = paid.undeclared["label"][1]
+    assert low < 0.15 < high
+    decided = model.predict(X[50:]) == y[50:]
+    assert paid.accuracy == pytest.approx(decided.sum() / 200, abs=0.05)
+    assert paid.accuracy_bound < decided.sum() / 200
     with pytest.raises(InputError):
         evaluate(model, X, y)
 

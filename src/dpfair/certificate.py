@@ -33,8 +33,9 @@ from dpfair.fairness.notions import NOTIONS
 from dpfair.fairness.optimal import Aim
 from dpfair.fairness.placement import placement_bound
 from dpfair.fairness.rates import Interval, NoisyRate
-from dpfair.fairness.release import HALF, REUSED, Release
+from dpfair.fairness.release import HALF, Release
 from dpfair.fairness.rules import Rule
+from dpfair.fairness.undeclared import many_undeclared, undeclared_shares
 from dpfair.judgement import (
     Judgement,
     judge_accuracy,
@@ -55,7 +56,6 @@ __all__ = [
     "PrivacyClaim",
     "arithmetic_of",
     "counted_records",
-    "many_undeclared",
     "round_down",
     "round_up",
     "schema_facts",
@@ -246,7 +246,7 @@ class FairnessClaim:
                 after=alone,
             )
         best = combined_gap_bound(release.rates, rule, confidence)
-        undeclared = _undeclared(release, confidence)
+        undeclared = undeclared_shares(release, confidence)
         certified = not release.dependence
         # All groups' intervals hold together, so the worst case over two of them is a bound, too.
         worst = {
@@ -339,7 +339,7 @@ class FairnessClaim:
             excess_changes=None,
             constant_accuracy=constant,
             beats_constant=(accuracy((1 + confidence) / 2) or 0.0) > certain if bound else None,
-            undeclared=_undeclared(counted, confidence),
+            undeclared=undeclared_shares(counted, confidence),
         )
 
     @property
@@ -637,15 +637,6 @@ def search_of(ledger: Ledger) -> RepeatAndSelectDpEvent | None:
     return next((event for event in events if isinstance(event, RepeatAndSelectDpEvent)), None)
 
 
-def many_undeclared(share: float, ends: Interval | None) -> bool:
-    """Whether more than a few percent of the records are undeclared, beyond what noise explains.
-
-    >>> many_undeclared(0.05, (0.0, 0.1)), many_undeclared(0.05, (0.04, 0.06))
-    (False, True)
-    """
-    return (share if ends is None else ends[0]) > 0.02
-
-
 def counted_records(release: Release, share: float, rows_per_unit: int) -> tuple[int, int]:
     """How many records (or persons) there are by a release that counts a share of them.
 
@@ -697,17 +688,6 @@ def _constants(counted: Release, eta: float) -> tuple[float | None, float]:
     k, last = len(counted.groups), counted.counts.shape[2]
     rates = [counted.right_rate(range(k), [j] * k) for j in (0, last)]
     return max(r.estimate for r in rates), max(r.upper_limit(eta / 2) for r in rates)
-
-
-def _undeclared(release: Release, confidence: float) -> dict[str, tuple[float, Interval | None]]:
-    """The shares of undeclared values; that records also trained does not make them uncertain."""
-    certain = release.dependence in ("", REUSED)
-    found: dict[str, tuple[float, Interval | None]] = {}
-    for kind in release.undeclared:
-        rate = release.undeclared_rate(kind)
-        share = (1 - confidence) / len(release.undeclared)
-        found[kind] = rate.estimate, rate.interval(share) if certain else None
-    return found
 
 
 def _before(release: Release) -> tuple[NoisyRate, ...]:

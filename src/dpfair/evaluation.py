@@ -14,7 +14,9 @@ from dpfair.errors import InputError
 from dpfair.fairness.bands import fixed_accuracy, fixed_bound
 from dpfair.fairness.metrics import accuracy, group_rates, parity_gap, sampling_floor
 from dpfair.fairness.notions import Notion, group_values, notion_of
+from dpfair.fairness.rates import Interval
 from dpfair.fairness.release import HALF, Release, dependence_of, release_table, table_events
+from dpfair.fairness.undeclared import undeclared_shares
 from dpfair.model_file import model_digest
 from dpfair.model_limits import round_up_digits
 from dpfair.privacy.accountants import MOST_EPSILON
@@ -76,7 +78,9 @@ class PrivateMetrics:
 
     ``gap`` is that of the model's own notion. The bounds are about new records. Each holds with
     the stated confidence, and needs records that took no part in training. Records that depend on
-    each other give no bound: both are then None, for the stated ``reason``.
+    each other give no bound: both are then None, for the stated ``reason``. ``undeclared`` are the
+    shares of records whose group or label the schema does not declare, as in a certificate; no
+    decision about them is right.
     """
 
     n: int
@@ -87,6 +91,7 @@ class PrivateMetrics:
     gap_bound: float | None
     confidence: float
     reason: str
+    undeclared: dict[str, tuple[float, Interval | None]]
     group_rates: dict[str, float]
     epsilon: float
     private: bool
@@ -116,8 +121,8 @@ def evaluate_privately(
     -------
     One table counts the records by group, label and decision, with discrete Laplace noise: it
     costs ``epsilon`` per record (per person, with the model's ``unit``), under the model's
-    relation, and is charged to ``ledger``. Records of an undeclared group or label are left out,
-    since an error would tell that they exist. Everything else follows from the table.
+    relation, and is charged to ``ledger``. Records of an undeclared group or label have cells of
+    their own. Everything else follows from the table.
     """
     own = _open_ledger(model, epsilon, random_state)
     unit = None if model.unit is None else column_name(X, model.unit)
@@ -128,11 +133,10 @@ def evaluate_privately(
     kept = np.arange(len(records))
     if unit is not None:
         kept = bound_units(words(get_column(X, unit)), own.rows_per_unit)
-    kept = kept[(records.groups[kept] >= 0) & (labels[kept] >= 0)]
     payment.pay()
     identities = model._identities(X, records)
     counted = records.take(kept)
-    decisions = model._decisions(counted, [identities[i] for i in kept.tolist()])
+    decisions = model._decisions(counted.in_first_group(), [identities[i] for i in kept.tolist()])
     release = release_table(
         decisions.astype(np.float64),
         counted.groups,
@@ -205,20 +209,20 @@ def _payment(
 def _private_metrics(
     model: PrivateFairClassifier, release: Release, ledger: Ledger
 ) -> PrivateMetrics:
-    notion, counts = notion_of(model.notion), np.maximum(release.counts, 0)
-    total = max(int(counts.sum()), 1)
+    notion, k = notion_of(model.notion), len(release.groups)
     independent = not release.dependence
-    several = len(release.groups) > 1
-    rates = [release.rate(a, 1).estimate for a in range(len(release.groups))]
+    several = k > 1
+    rates = [release.rate(a, 1).estimate for a in range(k)]
     return PrivateMetrics(
-        n=max(int(release.counts.sum()), 0),
-        accuracy=float(counts[:, 1, 1].sum() + counts[:, 0, 0].sum()) / total,
+        n=max(release.total, 0),
+        accuracy=release.right_rate(range(k), [1] * k).estimate,
         accuracy_bound=fixed_accuracy(release, model.confidence) if independent else None,
         notion=notion.name,
         gap=notion.gap(_estimates(release, notion)) if several else 0.0,
         gap_bound=fixed_bound(release, notion, model.confidence).bound if independent else None,
         confidence=model.confidence,
         reason=release.dependence,
+        undeclared=undeclared_shares(release, model.confidence),
         group_rates=dict(zip(release.groups, rates, strict=True)),
         epsilon=ledger.epsilon,
         private=ledger.private,

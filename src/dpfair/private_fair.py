@@ -26,7 +26,6 @@ from dpfair.certificate import (
     PrivacyClaim,
     arithmetic_of,
     counted_records,
-    many_undeclared,
     schema_facts,
     search_of,
     winners_certificate,
@@ -58,6 +57,7 @@ from dpfair.fairness.release import (
     table_events,
 )
 from dpfair.fairness.rules import Rule, parity_rule
+from dpfair.fairness.undeclared import many_undeclared
 from dpfair.judgement import delta_warning
 from dpfair.learners.logistic import TRAINING, PrivateLogisticRegression
 from dpfair.learners.scorer import LinearScorer

@@ -199,7 +199,8 @@ def test_paid_metrics_can_be_published_and_are_released_once_per_key(folder, cap
 
 
 def test_records_of_one_person_give_metrics_without_bounds(folder, capsys):
-    how = ("--schema", "loans.json", "--mode", "reuse", "--unit", "age", "--rows-per-unit", 2)
+    how = ("--schema", "loans.json", "--epsilon", 2, "--mode", "reuse", "--unit", "age")
+    how += ("--rows-per-unit", 2)
     assert run(capsys, "fit", "loans.csv", *how, "--out", "m.dpfair")[0] == 0
     asked = ("evaluate", "m.dpfair", "loans.csv", "--private-epsilon", 1)
     code, out, _ = run(capsys, *asked)

@@ -58,7 +58,7 @@ def claim_of(rng, how, notion, k) -> FairnessClaim:
     if how == "corrected":
         planned = Rule(np.array([[0.0, 1.0]] * k), np.full((k, 1), 0.5))
         found = corrected_rule(planned, release, aim, **sorting)
-        return FairnessClaim.from_decision(release, found, aim, 0.95, decisions=release)
+        return FairnessClaim.from_decision(release, found, aim, 0.95)
     found = best_rule(release, aim, **sorting)
     check = random_release(rng, k, 2) if how == "fixed" else None
     return FairnessClaim.from_decision(release, found, aim, 0.95, check=check)
@@ -170,7 +170,7 @@ def test_rare_labels_do_not_make_a_bound_a_matter_of_luck(notion):
     for _ in range(10):
         release = rare_decisions(rng, 2.25)
         found = corrected_rule(planned, release, aim, smallest=50, small_groups="merge")
-        claim = FairnessClaim.from_decision(release, found, aim, 0.95, decisions=release)
+        claim = FairnessClaim.from_decision(release, found, aim, 0.95)
         check_claim(claim, "corrected")
         bounds.append(claim.gap_bound)
     assert max(bounds) <= 2 * min(bounds)

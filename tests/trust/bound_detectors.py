@@ -118,11 +118,12 @@ def _placed_levels(seed: int) -> Iterator[str]:
             placement.placement_bound(release, notion, [0.3] * k, 1 - eta)
         # Every cell is wider than a grain, so each is judged by itself.
         others = found.total("sizes") + bins * found.total("upper", "interval")
-        one = max(found.quantiles)
+        # First both ends of every interval, then for every ordered pair the top of the first group.
+        one, top = max(found.quantiles[: 2 * k]), max(found.quantiles[2 * k :], default=0.0)
         pair = max(2 * one, *found.sums) if found.sums else 2 * one
         yield from _over(f"An interval of {k} groups", others + 2 * k * one, eta)
-        yield from _over(f"A pair of {k} groups", others + k * (k - 1) * pair, eta)
-        if len(found.quantiles) != 2 * k:
+        yield from _over(f"A pair of {k} groups", others + k * top + k * (k - 1) * pair, eta)
+        if len(found.quantiles) != 2 * k + k * (k - 1):
             yield "A bound for placed thresholds asks other questions than were counted."
 
 
@@ -135,7 +136,7 @@ def _claims(seed: int) -> Iterator[str]:
         for choice in itertools.product(range(bins + 1), repeat=k):
             lottery = np.eye(bins + 1)[list(choice)]
             nothing = np.zeros((1, k)), np.zeros(k)
-            decision = Decision(Rule([[0, 1]] * k), lottery, None, 0.5, *nothing)
+            decision = Decision(Rule([[0, 1]] * k), release, lottery, None, 0.5, *nothing)
             claim = FairnessClaim.from_decision(release, decision, Aim(PARITY), confidence)
     shares = [found.limits["interval", release.undeclared_rate(kind)] for kind in claim.undeclared]
     yield from _over("A share of undeclared values", sum(map(max, shares)), eta)

@@ -142,9 +142,7 @@ def _corrected(notion: str) -> Callable[[World, np.random.Generator], Drawn]:
         planned = Rule(np.tile([0.0, 1.0], (len(world.shares), 1)))
         how = {"smallest": 1, "small_groups": "merge"}
         decision = corrected_rule(planned, decisions, aim, **how)
-        claim = FairnessClaim.from_decision(
-            decisions, decision, aim, CONFIDENCE, decisions=decisions
-        )
+        claim = FairnessClaim.from_decision(decisions, decision, aim, CONFIDENCE)
         return claim, decision.lottery, world.cells(2)
 
     return drawn

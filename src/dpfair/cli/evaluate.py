@@ -86,6 +86,7 @@ def _print_internal(result: dict[str, Any]) -> None:
 def _show_private(result: dict[str, Any], *, as_json: bool) -> None:
     from dpfair.certificate import round_down, round_up
     from dpfair.fairness.notions import NOTIONS
+    from dpfair.fairness.undeclared import many_undeclared
 
     if as_json:
         print_json(result)
@@ -98,6 +99,11 @@ def _show_private(result: dict[str, Any], *, as_json: bool) -> None:
     print(f"Accuracy  {result['accuracy']:.4f}{least}")
     print(f"Gap       {result['gap']:.4f}{most} in {NOTIONS[result['notion']].title}")
     _print_rates(result["group_rates"])
+    for kind, (share, ends) in result["undeclared"].items():
+        bound = "" if ends is None else f"   (at most {round_up(ends[1])})"
+        print(f"Undeclared {kind}s: {share:.4f} of the records{bound}")
+        if many_undeclared(share, ends):
+            say(f"dpfair: warning: many records have a {kind} that the schema does not declare.")
     print(f"Privacy   epsilon = {result['epsilon']:g}, paid for these numbers.")
     if result["reason"]:
         print(f"There are no bounds for new records, because {result['reason']}.")

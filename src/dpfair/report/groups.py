@@ -9,9 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 from markupsafe import Markup
 
-from dpfair.certificate import FairnessClaim, many_undeclared
+from dpfair.certificate import FairnessClaim
 from dpfair.fairness.rates import Interval
 from dpfair.fairness.rules import Rule
+from dpfair.fairness.undeclared import many_undeclared
 from dpfair.report import words
 from dpfair.report.svg import Move, interval_plot
 

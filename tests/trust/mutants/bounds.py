@@ -23,7 +23,7 @@ _placement_levels = placement.placement_levels
 def _doubled_pairs():
     def doubled(eta, groups):
         levels = _placement_levels(eta, groups)
-        return placement.Levels(levels.size, levels.cell, levels.rate, 2 * levels.pair)
+        return replace(levels, pair=2 * levels.pair)
 
     with patched((placement, "placement_levels", doubled)):
         yield
@@ -117,12 +117,12 @@ def _one_constant():
 
 @mutant("each share of undeclared values gets the whole error", "claims")
 def _shares_apart():
-    real = certificate._undeclared
+    real = certificate.undeclared_shares
 
     def apart(release, confidence):
         return real(release, 1 - (1 - confidence) * max(len(release.undeclared), 1))
 
-    with patched((certificate, "_undeclared", apart)):
+    with patched((certificate, "undeclared_shares", apart)):
         yield
 
 
