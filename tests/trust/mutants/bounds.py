@@ -142,7 +142,7 @@ def _independent():
 def _tails_alone():
     def interval(self, eta):
         share = 1.0 if self.rejected is None else SIZE_SHARE
-        return rates._limits(self, eta, self.size_range(share * eta))
+        return rates._limits(self, rates._level(eta), self.size_range(share * eta))
 
     with patched((NoisyRate, "interval", interval)):
         yield
