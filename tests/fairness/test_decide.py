@@ -283,6 +283,18 @@ def test_a_corrected_rule_is_fair_by_its_counted_decisions(notion):
             assert found.values[s, a] == pytest.approx(hits / size)
 
 
+def test_a_correction_accepts_what_was_rejected_where_too_few_were_accepted():
+    counts = [[[700, 50], [100, 150]], [[1000, 300], [200, 500]]]
+    decisions = Release(("a", "b"), HALF, counts, (math.inf,) * 2, None, "")
+    planned = Rule(np.array([[0.0, 0.5, 1.0]] * 2), np.array([[0.3, 0.6]] * 2))
+    found = corrected(planned, decisions, Aim(PARITY.notion, acceptance=0.5))
+    assert (found.lottery[:, 0] > 0.05).all()
+    everybody, as_planned = found.lottery[:, 0], found.lottery[:, 1]
+    expected = everybody[:, None] + as_planned[:, None] * planned.accept
+    np.testing.assert_allclose(found.rule.accept, expected)
+    assert found.acceptance == pytest.approx([0.5, 0.5])
+
+
 def test_a_planned_rule_that_is_fair_is_left_alone():
     counts = [[[600, 100], [100, 200]], [[1200, 200], [200, 400]]]
     decisions = Release(("a", "b"), HALF, counts, (math.inf,) * 2, None, "")

@@ -523,8 +523,12 @@ def test_the_levels_add_up(k):
     assert min(levels.size, levels.cell, levels.top, levels.rate) > 0
 
 
-def test_the_cell_and_the_size_are_read_at_their_levels(monkeypatch):
+def test_what_a_bound_rests_on_is_read_at_its_level(monkeypatch):
     """The cell's limit is for all cells at once, so each has a part of the level."""
+    sums, pairs = placement._sum_quantiles, []
+    monkeypatch.setattr(
+        placement, "_sum_quantiles", lambda *given: pairs.append(given[2]) or sums(*given)
+    )
     release = table([[[70, 30, 10, 10]] * 2] * 2, noise=1.0)
     seen = {"size_range": [], "upper_limit": []}
     for name, levels in seen.items():
@@ -539,6 +543,7 @@ def test_the_cell_and_the_size_are_read_at_their_levels(monkeypatch):
     levels = placement_levels(0.05, 2)
     assert seen["upper_limit"] == pytest.approx([levels.cell / 4] * 2)  # four cells of many grains
     assert seen["size_range"][::2] == pytest.approx([levels.size] * 2)
+    assert pairs == pytest.approx([levels.pair])
 
 
 def test_a_mean_over_counts_is_rounded_up():

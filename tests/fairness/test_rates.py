@@ -128,6 +128,35 @@ def test_every_rate_below_the_lower_limit_is_excluded():
     assert falls  # the tails are not monotone, so that this was a test
 
 
+def test_an_envelope_is_above_all_tails_up_to_a_point():
+    """Also above those that fall again before the next point."""
+    for rate in (NoisyRate(30, 70, None, 0.3), NoisyRate(120, 80, None, 0.5)):
+        sizes = rate.size_range(0.001)
+        ends = (np.arange(rate._resolution) + 0.5) / rate._resolution
+        fine = np.unique(np.concatenate([np.linspace(0.1, 0.7, 601), ends - 1e-9, ends + 1e-9]))
+        tails = rate.upper_tail(fine, sizes)
+        for points in (np.array([0.1, 0.2, 0.29, 0.5, 0.51, 0.7]), np.linspace(0.1, 0.7, 50)):
+            envelope = rates._envelope(rate, points, sizes)
+            for point, highest in zip(points, envelope, strict=True):
+                assert highest >= tails[(fine >= 0.1) & (fine <= point)].max() - 1e-9
+
+
+def test_what_chernoff_excludes_is_excluded():
+    found = 0
+    for accepted, rejected, noise in ((30, 70, 0.05), (400, 100, 0.1), (5, 3000, 1.0)):
+        rate = NoisyRate(accepted, rejected, None, noise)
+        sizes = rate.size_range(0.001)
+        for one in (rate, rate.mirrored):
+            for i in range(one._resolution + 1):
+                p = min(1.0, (i + 0.5) / one._resolution)
+                tail = float(one._tail_at(i, np.array([p]), sizes)[0])
+                for level in (1e-8, 1e-4, 0.02, 0.3, 0.9):
+                    if rates._surely_excluded(one, i, p, level, sizes):
+                        found += 1
+                        assert tail <= level + 2e-9
+    assert found > 20
+
+
 def test_exact_counts_give_clopper_pearson():
     for accepted in (0, 7, 40):
         low, high = NoisyRate(accepted, None, 40, math.inf).interval(0.05)
