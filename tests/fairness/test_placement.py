@@ -579,7 +579,7 @@ def planned_bounds(world, n, count, *, wrong=0.0, plans=2) -> list[float]:
         plan = plan_of(world, sizes, 0.3, seed)
         target = planned_targets(plan, Aim(PARITY), smallest=50, ratio=1.0)
         windows = [
-            replace(w, **{end: getattr(w, end) + wrong for end in ENDS}) for w in target.windows
+            replace(w, ends=tuple(min(1.0, e + wrong) for e in w.ends)) for w in target.windows
         ]
         edges = placement_grid(windows, 3.0)
         for release in releases(world, sizes, edges, 3.0, count // plans, seed):
@@ -589,7 +589,6 @@ def planned_bounds(world, n, count, *, wrong=0.0, plans=2) -> list[float]:
     return bounds
 
 
-ENDS = ("low", "high", "inner_low", "inner_high")
 
 
 def check_scaling(count, sizes=(10**4, 10**6)):

@@ -162,22 +162,13 @@ def _window(counts: Floats, edges: Floats, rate: float, ratio: float, noise: flo
     # Both tables have a sampling error, the planned one also its noise.
     off = math.sqrt((1 + 1 / ratio) * rate * (1 - rate) / size + noise / size**2)
     below = np.concatenate([[0.0], np.cumsum(counts)])
-    found = []
-    for deviations in (-3.5, 3.5, -2.5, 2.5):
-        wanted = 1 - rate + deviations * off
-        goal = size * min(max(wanted, 0.0), 1.0)
-        bin_ = int(np.clip(np.searchsorted(below, goal, side="right") - 1, 0, len(counts) - 1))
-        inside = (goal - below[bin_]) / counts[bin_] if counts[bin_] > 0 else 0.5
-        cut = ends[bin_] + min(1.0, max(0.0, inside)) * (ends[bin_ + 1] - ends[bin_])
-        found.append((bin_, float(cut)))
-    (first, _), (last, _), (_, inner_low), (_, inner_high) = found
+    goals = size * np.clip(1 - rate + 3.5 * np.array([-off, off]), 0, 1)
+    first, last = np.clip(np.searchsorted(below, goals, side="right") - 1, 0, len(counts) - 1)
+    # A bin may hold more records than were counted there.
+    unseen = 2 * math.sqrt(noise / len(counts))
     return Window(
-        low=float(ends[first]),
-        high=float(ends[last + 1]),
-        inner_low=inner_low,
-        inner_high=inner_high,
-        mass=float(counts[first : last + 1].sum()) / size,
-        inner_mass=min(5 * off, 1.0),
+        ends=tuple(ends[first : last + 2].tolist()),
+        masses=tuple(((counts[first : last + 1] + unseen) / size).clip(0, 1).tolist()),
         rate=rate,
         size=ratio * size,
     )

@@ -76,9 +76,6 @@ _SIZE_SHARE = 0.01
 _CELL_SHARE = 0.03
 _TOP_SHARE = 0.01
 
-# How probable it is, about, that a cut is outside the inner part of its window.
-_OUTSIDE = 0.04
-
 _POINTS = 441
 _MOST_BLOCKS = 16
 _ATOMS = 250
@@ -104,20 +101,29 @@ def dithered(scores: Floats, coins: Floats) -> Floats:
 class Window:
     """Where the cut of a group is expected, by a plan from outside the release.
 
-    The plan's bins from ``low`` to ``high`` hold the cut unless chance plays a trick; if scores
-    are spread evenly inside them, it is between ``inner_low`` and ``inner_high``. ``mass`` and
-    ``inner_mass`` are the shares of the group's records in the two, ``rate`` is the group's
-    target and ``size`` the number of its records to be counted.
+    ``ends`` are those of the plan's bins that hold the cut unless chance plays a trick, and
+    ``masses`` the shares of the group's records in these bins. ``rate`` is the group's target and
+    ``size`` the number of its records to be counted.
     """
 
-    low: float
-    high: float
-    inner_low: float
-    inner_high: float
-    mass: float
-    inner_mass: float
+    ends: tuple[float, ...]
+    masses: tuple[float, ...]
     rate: float
     size: float
+
+    @property
+    def grains(self) -> tuple[int, Floats]:
+        """The first grain, and of each grain the largest share of records that it may hold.
+
+        Where the records of a bin are is not known: they may all have the same score.
+        """
+        places = np.array(self.ends) * GRAIN
+        lows = np.minimum(np.floor(places[:-1]), GRAIN - 1).astype(np.intp)
+        highs = np.maximum(np.ceil(places[1:]).astype(np.intp), lows + 1)
+        shares = np.zeros(int(highs[-1] - lows[0]))
+        for low, high, mass in zip(lows - lows[0], highs - lows[0], self.masses, strict=True):
+            shares[low:high] = np.maximum(shares[low:high], mass)
+        return int(lows[0]), shares
 
 
 def placement_grid(windows: Sequence[Window], noise: float, rows: int = 2) -> Floats:
@@ -133,12 +139,10 @@ def placement_grid(windows: Sequence[Window], noise: float, rows: int = 2) -> Fl
     most = min(MOST_NARROW_CELLS, int(bins) - len(wide) - 1)
     rows_of_edges = []
     for window in windows:
-        (first, last), (inner_first, inner_last) = _grains_of(window)
-        coarser, finer = _splits(window, noise, len(wide), rows, most)
-        outer = np.arange(first * coarser, last * coarser + 1) / coarser
-        inner = np.arange(inner_first * finer, inner_last * finer + 1) / finer
-        outside = (outer <= inner_first) | (outer >= inner_last)
-        row = np.unique(np.concatenate([wide, outer[outside], inner]).round(9))
+        first, shares = window.grains
+        splits = _splits(shares, window, noise, len(wide), rows, most)
+        narrow = [first + g + np.arange(split) / split for g, split in enumerate(splits.tolist())]
+        row = np.unique(np.concatenate([wide, *narrow, [first + len(shares)]]).round(9))
         rows_of_edges.append(row[(row > 0) & (row < GRAIN)])
     width = max(len(row) for row in rows_of_edges)  # every group gets the same number of edges
     return np.stack([_padded(row, width) for row in rows_of_edges]) / GRAIN
@@ -456,33 +460,23 @@ def _padded(row: Floats, width: int) -> Floats:
     return row
 
 
-def _grains_of(window: Window) -> tuple[tuple[int, int], tuple[int, int]]:
-    """The window and its inner part in whole grains."""
-    ends = []
-    for low, high in ((window.low, window.high), (window.inner_low, window.inner_high)):
-        first = min(max(math.floor(low * GRAIN), 0), GRAIN - 1)
-        ends.append((first, min(max(math.ceil(high * GRAIN), first + 1), GRAIN)))
-    return ends[0], ends[1]
+def _splits(
+    shares: Floats, window: Window, noise: float, wide: int, rows: int, most: int
+) -> NDArray[np.intp]:
+    """How often to split each grain of a window, so that no cell can hold much.
 
-
-def _splits(window: Window, noise: float, wide: int, rows: int, most: int) -> tuple[int, int]:
-    """How often to split the grains of the window, and those of its inner part."""
-    (first, last), (inner_first, inner_last) = _grains_of(window)
-    inner, outer = inner_last - inner_first, last - first - (inner_last - inner_first)
-    rest = max(0.0, window.mass - window.inner_mass)
-    best, least = (1, 1), math.inf
-    for finer in range(1, max(most // inner, 1) + 1):
-        for coarser in (c for c in (1, 2, 4, 8, 16, 32, 64) if c <= finer):
-            cells = inner * finer + outer * coarser
-            if (finer, coarser) != (1, 1) and cells > most:
-                continue
-            # About half of the cells are above the cut. Two groups deviate, each to one side.
-            added = 2 * rows * (wide + cells) / 2 / noise**2
-            spread = math.sqrt(window.rate * (1 - window.rate) * window.size + added)
-            cell = window.inner_mass / (inner * finer)
-            if outer:
-                cell += _OUTSIDE * (rest / (outer * coarser) - cell)
-            expected = 2 * math.sqrt(2) * spread + window.size * cell
-            if expected < least:
-                best, least = (coarser, finer), expected
+    Of the numbers of cells that are allowed it is the one with the smallest expected bound.
+    """
+    best, least = np.ones(len(shares), dtype=np.intp), math.inf
+    for cell in np.geomspace(max(float(shares.max()), 1e-9), 1e-6, 80).tolist():
+        splits = np.maximum(np.ceil(shares / cell - 1e-9), 1).astype(np.intp)
+        cells = int(splits.sum())
+        if cells > max(most, len(shares)):
+            break
+        # About half of the cells are above the cut. Two groups deviate, each to one side.
+        added = 2 * rows * (wide + cells) / 2 / noise**2
+        spread = math.sqrt(window.rate * (1 - window.rate) * window.size + added)
+        expected = 2 * math.sqrt(2) * spread + window.size * cell
+        if expected < least:
+            best, least = splits, expected
     return best
