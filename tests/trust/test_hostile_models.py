@@ -188,10 +188,10 @@ def test_every_grid_of_a_fit_is_within_the_limits(epsilon, groups, replace, data
 
 @st.composite
 def windows(draw):
-    low, inner_low, inner_high, high = sorted(draw(st.tuples(*[st.floats(0, 1)] * 4)))
-    inner_mass, mass = sorted(draw(st.tuples(st.floats(0, 1), st.floats(0, 1))))
-    rate, size = draw(st.floats(0, 1)), draw(st.floats(1, 1e9))
-    return Window(low, high, inner_low, inner_high, mass, inner_mass, rate, size)
+    ends = sorted(draw(st.lists(st.floats(0, 1), min_size=2, max_size=6, unique=True)))
+    share = st.floats(0, 1)
+    masses = draw(st.lists(share, min_size=len(ends) - 1, max_size=len(ends) - 1))
+    return Window(tuple(ends), tuple(masses), draw(share), draw(st.floats(1, 1e9)))
 
 
 def grouped(groups: int, rows: int):

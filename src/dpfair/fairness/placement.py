@@ -118,8 +118,8 @@ class Window:
         Where the records of a bin are is not known: they may all have the same score.
         """
         places = np.array(self.ends) * GRAIN
-        lows = np.minimum(np.floor(places[:-1]), GRAIN - 1).astype(np.intp)
-        highs = np.maximum(np.ceil(places[1:]).astype(np.intp), lows + 1)
+        lows = np.floor(places[:-1]).clip(0, GRAIN - 1).astype(np.intp)
+        highs = np.maximum(np.ceil(places[1:]).clip(0, GRAIN).astype(np.intp), lows + 1)
         shares = np.zeros(int(highs[-1] - lows[0]))
         for low, high, mass in zip(lows - lows[0], highs - lows[0], self.masses, strict=True):
             shares[low:high] = np.maximum(shares[low:high], mass)
