@@ -34,6 +34,8 @@ SETTINGS = {
     "accuracy": {"notion": "accuracy_parity", "tolerance": 0.02},
     "ratio": {"notion": "parity_ratio", "tolerance": 0.2},
     "placed": {"epsilon": 6},
+    "values": {"values_epsilon": 0.2},
+    "reuse values": {"mode": "reuse", "values_epsilon": 0.2},
     "reuse": {"mode": "reuse"},
     "reuse odds": {"mode": "reuse", "notion": "equalized_odds"},
     "check": {"mode": "reuse", "check_share": 0.3},

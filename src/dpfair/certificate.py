@@ -165,6 +165,9 @@ class FairnessClaim:
     undeclared
         Of the records, the share whose ``"group"`` or ``"label"`` the schema does not declare: an
         estimate, and the interval that holds it with the same confidence.
+    irregular
+        The same for records with a feature value that is missing, out of bounds or undeclared, if
+        these were counted.
     values, intervals
         Per statistic of the notion, the estimate and the interval of each group.
     rates_before, rates_after, before, after
@@ -196,6 +199,7 @@ class FairnessClaim:
     constant_accuracy: float | None = None
     beats_constant: bool | None = None
     undeclared: Mapping[str, tuple[float, Interval | None]] = field(default_factory=dict)
+    irregular: tuple[float, Interval | None] | None = None
 
     @classmethod
     def nothing(
@@ -434,10 +438,9 @@ class Certificate:
         fairness["pairs"] = tuple((str(a), str(b), float(v)) for a, b, v in fairness["pairs"])
         fairness["values"] = {k: tuple(v) for k, v in fairness["values"].items()}
         fairness["intervals"] = {k: _intervals(v) for k, v in fairness["intervals"].items()}
-        fairness["undeclared"] = {
-            kind: (float(share), None if ends is None else _intervals([ends])[0])
-            for kind, (share, ends) in fairness["undeclared"].items()
-        }
+        fairness["undeclared"] = {k: _share(v) for k, v in fairness["undeclared"].items()}
+        if fairness["irregular"] is not None:
+            fairness["irregular"] = _share(fairness["irregular"])
         return cls(
             method=str(data["method"]),
             privacy=PrivacyClaim(**privacy),
@@ -503,6 +506,13 @@ class Certificate:
                 few.append(f"at most {round_up(ends[1])} of the records have no declared {kind}")
         if few:
             said.append(f"Undeclared: {', '.join(few)}.")
+        if self.fairness.irregular is not None:
+            share, ends = self.fairness.irregular
+            most = "" if ends is None else f" (at most {round_up(ends[1])})"
+            said.append(
+                f"Irregular: an estimated {share:.4f} of the records{most} have a feature value "
+                "that is missing, out of bounds or undeclared."
+            )
         return said
 
     def _accuracy_sentences(self) -> list[str]:
@@ -699,6 +709,11 @@ def _named(
     groups: tuple[str, ...], pairs: Mapping[tuple[int, int], float]
 ) -> tuple[tuple[str, str, float], ...]:
     return tuple((groups[a], groups[b], float(bound)) for (a, b), bound in pairs.items())
+
+
+def _share(data: Any) -> tuple[float, Interval | None]:
+    share, ends = data
+    return float(share), None if ends is None else _intervals([ends])[0]
 
 
 def _intervals(data: Any) -> tuple[Interval, ...]:

@@ -53,6 +53,7 @@ class Division:
     release_epsilon: Fraction
     training_epsilon: Fraction
     decision_epsilon: Fraction | None = None
+    values_epsilon: Fraction | None = None
 
     def share(self, scope: str) -> float:
         """The share of the records in a scope."""
@@ -60,12 +61,15 @@ class Division:
 
     def beside_training(self, groups: int, relation: str) -> list[DpEvent]:
         """What else is charged to the records that train."""
-        events: list[DpEvent] = []
-        if self.plan_epsilon is not None:
-            events += table_events(self.plan_epsilon, groups, relation, public_sizes=False)
+        tables = [self.plan_epsilon]
         if self.release_scope == self.train_scope:
-            events += table_events(self.release_epsilon, groups, relation, public_sizes=False)
-        return events
+            tables += [self.release_epsilon, self.values_epsilon]
+        return [
+            event
+            for epsilon in tables
+            if epsilon is not None
+            for event in table_events(epsilon, groups, relation, public_sizes=False)
+        ]
 
 
 def certified_share(epsilon: float) -> float:
@@ -115,17 +119,19 @@ def divide(
     release_epsilon: Fraction | None,
     release_share: float | None,
     check_share: float,
+    values_epsilon: Fraction | None = None,
 ) -> Division:
     """The division for a rule found by linear programming.
 
     ``certifies`` says how a certified rule will be found: ``"placed"``, ``"corrected"`` or, for a
     single group, ``"band"``, which needs no plan. ``by_label`` says that the notion compares
-    records of one label.
+    records of one label. ``values_epsilon`` is the cost of counting irregular values.
     """
-    if release_epsilon is not None and release_epsilon > epsilon:
+    values = values_epsilon or Fraction(0)
+    if (release_epsilon or 0) + values > epsilon:
         raise BudgetError(
-            f"The release would cost {float(release_epsilon):g}, over the budget of "
-            f"{float(epsilon):g}; nothing was charged."
+            f"The release would cost {float((release_epsilon or 0) + values):g}, over the budget "
+            f"of {float(epsilon):g}; nothing was charged."
         )
     if mode == "certified":
         if check_share:
@@ -134,7 +140,7 @@ def divide(
         validate.in_open_interval(0, 1, release_share=share)
         planned, release = (
             certifies != "band",
-            epsilon if release_epsilon is None else release_epsilon,
+            epsilon - values if release_epsilon is None else release_epsilon,
         )
         decisions = DECISIONS_PART * release if certifies == "corrected" else None
         return Division(
@@ -147,6 +153,7 @@ def divide(
             release_epsilon=_usable(release - (decisions or 0), epsilon),
             training_epsilon=epsilon,
             decision_epsilon=decisions,
+            values_epsilon=values_epsilon,
         )
     if release_share is not None:
         raise InputError("release_share belongs to mode='certified'; reuse counts all records.")
@@ -155,7 +162,7 @@ def divide(
     counted = release_epsilon
     if counted is None:
         counted = counting_epsilon(epsilon, by_label=by_label)
-    if not counted < epsilon:
+    if not counted + values < epsilon:
         raise InputError("Nothing would be left of epsilon for training.")
     return Division(
         shares={"fit": 1 - check_share, "check": check_share} if check_share else {"": 1.0},
@@ -166,6 +173,7 @@ def divide(
         plan_epsilon=None,
         release_epsilon=_usable(counted, epsilon),
         training_epsilon=epsilon,
+        values_epsilon=values_epsilon,
     )
 
 

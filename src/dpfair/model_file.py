@@ -25,6 +25,7 @@ from dpfair.certificate import search_of
 from dpfair.errors import BudgetError, FairnessWarning, InputError, ModelFileError
 from dpfair.fairness.release import ACCEPTED, HALF, MOST_BINS, REUSED, Release
 from dpfair.fairness.rules import Rule
+from dpfair.fairness.undeclared import IRREGULAR
 from dpfair.learners.boosting import PrivateBoosting
 from dpfair.learners.logistic import SOLVERS, TRAINING, PrivateLogisticRegression
 from dpfair.learners.scorer import LinearScorer
@@ -32,6 +33,7 @@ from dpfair.learners.trees import BoostedScorer, RandomTrees
 from dpfair.model_limits import (
     MOST_BYTES,
     MOST_HEADER,
+    MOST_RECORDS,
     check_ledger,
     check_placed,
     check_release,
@@ -158,6 +160,7 @@ def _header(model: PrivateFairClassifier) -> dict[str, Any]:
         "release": model.release_.to_json(),
         "counted_share": model.counted_share_,
         "check": None if model.check_release_ is None else model.check_release_.to_json(),
+        "values": None if model.values_ is None else model.values_.to_json(),
         "decisions": None if model.decisions_ is None else model.decisions_.to_json(),
         "planned": None if model.planned_ is None else _rule_to_json(model.planned_),
         "targets": None if model.targets_ is None else list(model.targets_),
@@ -303,6 +306,7 @@ def _rebuild(
     model.check_release_ = None if check is None else _release(check, schema)
     model.decisions_ = None if decisions is None else _release(decisions, schema)
     model.planned_ = _planned(header["planned"], model)
+    model.values_ = _values(header["values"])
     model.ledger_ = ledger
     model.coin_key_ = bytes.fromhex(header["coin_key"])
     if len(model.coin_key_) != 32:
@@ -356,6 +360,8 @@ def _check_releases(model: PrivateFairClassifier) -> None:
     for table in (check, model.decisions_):
         if table is not None:
             _check_decisions(table, independent)
+    if model.values_ is not None and model.values_.dependence != release.dependence:
+        raise InputError("One of its tables does not state what it depends on.")
 
 
 def _check_decisions(table: Release, independent: str) -> None:
@@ -385,6 +391,8 @@ def _check_payments(model: PrivateFairClassifier) -> None:
         steps[(train, PLANNING)] = 1
     if model.decisions_ is not None or (count, DECIDING) in paid:
         steps[(count, DECIDING)] = 1
+    if model.values_ is not None:
+        steps[(count, IRREGULAR)] = 1
     if {step: len(entries) for step, entries in paid.items()} != steps:
         raise InputError("Its ledger does not fit its mode.")
     tables = [(model.release_, counting)]
@@ -392,6 +400,8 @@ def _check_payments(model: PrivateFairClassifier) -> None:
         tables.append((model.check_release_, ("check", CHECKING)))
     if model.decisions_ is not None:
         tables.append((model.decisions_, (count, DECIDING)))
+    if model.values_ is not None:
+        tables.append((model.values_, (count, IRREGULAR)))
     for release, step in tables:
         if step not in paid or set(release.noise) != {_parameter(e.event) for e in paid[step]}:
             raise InputError("Its counts do not have the noise that was paid for.")
@@ -434,6 +444,17 @@ def _rule_to_json(rule: Rule) -> dict[str, Any]:
         "accept": rule.accept.tolist(),
         "cuts": [[names.get(cut, cut) for cut in row] for row in rule.cuts.tolist()],
     }
+
+
+def _values(data: Any) -> Release | None:
+    """A table of two cells: the regular and the irregular records."""
+    if data is None:
+        return None
+    table = Release.from_json(data)
+    halves = table.counts.shape == (1, 1, 2) and np.all(table.edges == HALF[0])
+    if not halves or table.sizes is not None or float(np.abs(table.counts).max()) > MOST_RECORDS:
+        raise InputError("Its table of irregular values is malformed.")
+    return table
 
 
 def _planned(data: Any, model: PrivateFairClassifier) -> Rule | None:

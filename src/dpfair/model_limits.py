@@ -26,6 +26,7 @@ __all__ = [
     "MOST_CELLS",
     "MOST_GROUPS",
     "MOST_HEADER",
+    "MOST_RECORDS",
     "check_ledger",
     "check_placed",
     "check_plan",

@@ -8,6 +8,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -57,7 +58,12 @@ from dpfair.fairness.release import (
     table_events,
 )
 from dpfair.fairness.rules import Rule, parity_rule
-from dpfair.fairness.undeclared import many_undeclared
+from dpfair.fairness.undeclared import (
+    IRREGULAR,
+    irregular_share,
+    many_undeclared,
+    release_irregular,
+)
 from dpfair.judgement import delta_warning
 from dpfair.learners.logistic import TRAINING, PrivateLogisticRegression
 from dpfair.learners.scorer import LinearScorer
@@ -133,6 +139,9 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
         per group (the paper's eps0 = eps1).
     release_share
         The probability that a record goes to the release scope (certified mode).
+    values_epsilon
+        Also count, at this cost, how many records have a feature value that is missing, out of
+        bounds or undeclared; the certificate then states their share.
     check_share
         The probability that a record goes to a third scope, which only checks the finished rule
         (reuse mode).
@@ -206,6 +215,7 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
         release_epsilon: float | None = None,
         release_share: float | None = None,
         check_share: float = 0.0,
+        values_epsilon: float | None = None,
         public_sizes: bool = False,
         relation: str = "add_remove",
         ledger: ChargeTo | str | Path | None = None,
@@ -235,6 +245,7 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
         self.release_epsilon = release_epsilon
         self.release_share = release_share
         self.check_share = check_share
+        self.values_epsilon = values_epsilon
         self.public_sizes = public_sizes
         self.relation = relation
         self.ledger = ledger
@@ -284,6 +295,7 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
         self.planned_: Rule | None = None
         self.decisions_: Release | None = None
         self.check_release_: Release | None = None
+        self.values_: Release | None = None
         if self.rule == "algorithm2":
             self._release_accepted(counted, ledger, division)
         else:
@@ -427,6 +439,9 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
         purpose = ACCEPTED if self.rule == "algorithm2" else COUNTING
         for event in self._tables(division.release_epsilon, groups):
             charges.append((division.release_scope, purpose, event))
+        if division.values_epsilon is not None:
+            [event] = self._tables(division.values_epsilon, groups)
+            charges.append((division.release_scope, IRREGULAR, event))
         if division.check_scope is not None:
             [event] = self._tables(division.epsilon, groups)
             charges.append((division.check_scope, CHECKING, event))
@@ -489,6 +504,9 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
         validate.one_of(RULES, rule=self.rule)
         validate.one_of(MODES, mode=self.mode)
         validate.one_of(SMALL_GROUPS, small_groups=self.small_groups)
+        for name in ("release_epsilon", "values_epsilon"):
+            if getattr(self, name) is not None:
+                validate.positive(**{name: getattr(self, name)})
         if not 0 <= self.smallest_group < math.inf:
             raise InputError(f"Expected smallest_group >= 0, got {self.smallest_group}.")
         if self.unit is None and self.rows_per_unit != 1:
@@ -502,6 +520,8 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
             return
         if self.mode != "certified" or self.check_share:
             raise InputError("rule='algorithm2' is always certified on records of its own.")
+        if self.values_epsilon is not None:
+            raise InputError("values_epsilon belongs to rule='optimal'.")
         if self.notion != "demographic_parity" or self.tolerance or self.capacity is not None:
             raise InputError("rule='algorithm2' brings all groups to one acceptance rate.")
         if tuple(self.costs) != (1, 1):
@@ -527,10 +547,7 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
         epsilon, groups = ledger.row_budget[0], len(schema.groups)
         if groups > MOST_GROUPS:
             raise InputError(f"Expected at most {MOST_GROUPS} groups, got {groups}.")
-        given = None
-        if self.release_epsilon is not None:
-            validate.positive(release_epsilon=self.release_epsilon)
-            given = exact_epsilon(self.release_epsilon) / ledger.rows_per_unit
+        given = self._row_epsilon(ledger, self.release_epsilon)
         if self.rule == "algorithm2":
             return divide_algorithm2(
                 epsilon,
@@ -547,7 +564,13 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
             release_epsilon=given,
             release_share=self.release_share,
             check_share=self.check_share,
+            values_epsilon=self._row_epsilon(ledger, self.values_epsilon),
         )
+
+    @staticmethod
+    def _row_epsilon(ledger: Ledger, epsilon: float | None) -> Fraction | None:
+        """What a step that was given an epsilon may cost a record."""
+        return None if epsilon is None else exact_epsilon(epsilon) / ledger.rows_per_unit
 
     def _certifies(self, epsilon: Fraction, schema: Schema) -> str:
         """How a certified rule is found, by public numbers alone."""
@@ -643,6 +666,11 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
             grain=grain,
             **how,
         )
+        if division.values_epsilon is not None:
+            assert records.irregular is not None
+            self.values_ = release_irregular(
+                records.irregular, epsilon=division.values_epsilon, ledger=ledger, **how
+            )
 
     def _scores(self, records: Records) -> NDArray[np.float64]:
         """Scores of training records; those of no declared group are not looked at."""
@@ -739,6 +767,9 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
                 self.confidence,
                 check=self.check_release_,
             )
+        if self.values_ is not None:
+            irregular = irregular_share(self.values_, self.confidence)
+            fairness = replace(fairness, irregular=irregular)
         records, error = self._declared_records(), 0
         if records is None:
             records, error = counted_records(

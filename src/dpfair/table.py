@@ -46,13 +46,15 @@ class Records:
     """Rows encoded by a schema.
 
     ``numeric`` holds clamped numbers with NaN for missing; ``codes`` the position of the
-    category, or one past the last for *other*.
+    category, or one past the last for *other*. ``irregular`` tells which records had a value that
+    is missing, out of bounds or undeclared.
     """
 
     numeric: NDArray[np.float64]
     codes: NDArray[np.int32]
     groups: NDArray[np.int64]
     labels: NDArray[np.int64] | None = None
+    irregular: NDArray[np.bool_] | None = None
 
     def __len__(self) -> int:
         return len(self.groups)
@@ -60,7 +62,8 @@ class Records:
     def take(self, rows: NDArray[Any] | slice) -> Records:
         """The chosen rows."""
         labels = None if self.labels is None else self.labels[rows]
-        return Records(self.numeric[rows], self.codes[rows], self.groups[rows], labels)
+        irregular = None if self.irregular is None else self.irregular[rows]
+        return Records(self.numeric[rows], self.codes[rows], self.groups[rows], labels, irregular)
 
     def with_labels(self, labels: NDArray[np.int64]) -> Records:
         """The same rows with label codes."""
@@ -94,8 +97,14 @@ def encode(table: Any, schema: Schema, groups: Any = None) -> Records:
     ``groups`` replaces the sensitive column when it is given apart from the table.
     """
     n = row_count(table)
-    numeric = [_clamped(numbers(get_column(table, c.name)), c) for c in schema.numeric]
-    codes = [_codes(words(get_column(table, c.name)), c) for c in schema.categorical]
+    numeric, codes, irregular = [], [], np.zeros(n, dtype=bool)
+    for column in schema.numeric:
+        values = numbers(get_column(table, column.name))
+        numeric.append(_clamped(values, column))
+        irregular |= ~(values == numeric[-1])  # also NaN
+    for category in schema.categorical:
+        codes.append(_codes(words(get_column(table, category.name)), category))
+        irregular |= codes[-1] == len(category.values)
     if schema.sensitive is None and groups is not None:
         raise SchemaError("Groups were given, but the schema declares no sensitive column.")
     if schema.sensitive is None:
@@ -108,6 +117,7 @@ def encode(table: Any, schema: Schema, groups: Any = None) -> Records:
         numeric=np.stack(numeric, axis=1) if numeric else np.empty((n, 0)),
         codes=np.stack(codes, axis=1) if codes else np.empty((n, 0), dtype=np.int32),
         groups=group_codes,
+        irregular=irregular,
     )
 
 

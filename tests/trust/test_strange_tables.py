@@ -5,13 +5,16 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
+import polars as pl
 import pytest
 from trust.strange_tables import (
     GROUPS,
     applicants,
     few_distinct_records,
+    fitted,
     numeric_schema,
     rare_labels,
+    schema_of,
     tiny_groups,
     wrong_labels,
 )
@@ -98,3 +101,26 @@ def test_undeclared_records_train_nothing_and_are_subtracted():
     right = model.predict_proba(table)[np.arange(len(labels)), labels][known].sum() / len(labels)
     assert claim.accuracy_estimate == pytest.approx(right, abs=0.02)
     assert claim.accuracy_bound < right
+
+
+@pytest.mark.parametrize("settings", [{}, {"mode": "reuse"}])
+def test_irregular_values_are_counted_if_that_is_paid_for(settings):
+    """A value is missing, another out of bounds, a third one undeclared."""
+    table, labels, _ = applicants(np.random.default_rng(5), 8000, 0.0)
+    place = np.arange(len(labels)) % 20
+    table = table.with_columns(
+        x=pl.Series(np.where(place == 0, np.nan, table["x"].to_numpy().clip(-3, 3))),
+        z=pl.Series(np.where(place == 1, 3.01, table["z"].to_numpy().clip(-3, 3))),
+        c=pl.Series(np.where(place == 2, "else", "known")),
+    )
+    known = {"name": "c", "kind": "categorical", "values": ["known"]}
+    columns = [*numeric_schema(GROUPS[:2]).to_dict()["columns"], known]
+    schema = schema_of(GROUPS[:2], columns)
+    model = fitted(2, schema, table, labels, 1, values_epsilon=0.5, **settings)
+    share, (low, high) = model.certificate_.fairness.irregular
+    assert share == pytest.approx(0.15, abs=0.015)
+    assert low < 0.15 < high
+    assert "missing, out of bounds or undeclared" in str(model.certificate_)
+    assert model.ledger_.spent <= 2
+    without = fitted(2, schema, table, labels, 1, **settings)
+    assert without.certificate_.fairness.irregular is None

@@ -358,6 +358,16 @@ CATALOGUE = (
         check_share=0.4,
     ),
     Method(
+        "certified-values",
+        "A certified rule, and a count of irregular values",
+        lambda schema, relation: _fair(schema, relation, values_epsilon=0.2),
+    ),
+    Method(
+        "reuse-values",
+        "All records train and are counted, irregular values, too",
+        lambda schema, relation: _fair(schema, relation, mode="reuse", values_epsilon=0.2),
+    ),
+    Method(
         "reuse-boosting",
         "All records grow trees and are counted",
         lambda schema, relation: _fair(

@@ -62,6 +62,10 @@ def fit(
     mode: Annotated[
         str, typer.Option(help="certified, or reuse: more accurate, but not certified.")
     ] = "certified",
+    values_epsilon: Annotated[
+        float | None,
+        typer.Option(help="Also count records with irregular feature values, at this cost."),
+    ] = None,
     check_share: Annotated[
         float, typer.Option(help="Share of records that certify a rule found with --mode reuse.")
     ] = 0.0,
@@ -125,6 +129,7 @@ def fit(
         rule=rule,
         mode=mode,
         check_share=check_share,
+        values_epsilon=values_epsilon,
         notion=notion,
         tolerance=tolerance,
         target=_target(target),

@@ -1,11 +1,25 @@
-"""Records whose group or label the schema does not declare: how many there are."""
+"""Records that do not fit the schema: how many there are."""
 
 from __future__ import annotations
 
-from dpfair.fairness.rates import Interval
-from dpfair.fairness.release import REUSED, Release
+from fractions import Fraction
 
-__all__ = ["many_undeclared", "undeclared_shares"]
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfair.fairness.rates import Interval
+from dpfair.fairness.release import HALF, REUSED, Release, release_table
+from dpfair.privacy.ledger import Ledger
+
+__all__ = [
+    "IRREGULAR",
+    "irregular_share",
+    "many_undeclared",
+    "release_irregular",
+    "undeclared_shares",
+]
+
+IRREGULAR = "count records with irregular values"
 
 MANY = 0.02
 
@@ -26,6 +40,38 @@ def undeclared_shares(
         level = (1 - confidence) / len(release.undeclared)
         found[kind] = rate.estimate, rate.interval(level) if certain else None
     return found
+
+
+def release_irregular(
+    irregular: NDArray[np.bool_],
+    *,
+    epsilon: Fraction,
+    ledger: Ledger,
+    scope: str,
+    dependence: str,
+) -> Release:
+    """Count the records with a feature value that is missing, out of bounds or undeclared.
+
+    In the table of scores they would need cells of their own beside all others, whose noise would
+    widen every bound; so they have a table of two cells, and it has a price of its own.
+    """
+    return release_table(
+        irregular.astype(np.float64),
+        np.zeros(len(irregular), dtype=np.int64),
+        ("all",),
+        edges=HALF,
+        epsilon=epsilon,
+        ledger=ledger,
+        scope=scope,
+        purpose=IRREGULAR,
+        dependence=dependence,
+    )
+
+
+def irregular_share(release: Release, confidence: float) -> tuple[float, Interval | None]:
+    """The share of records with an irregular value, and the interval that holds it."""
+    rate, certain = release.rate(0, 1), release.dependence in ("", REUSED)
+    return rate.estimate, rate.interval(1 - confidence) if certain else None
 
 
 def many_undeclared(share: float, ends: Interval | None) -> bool:

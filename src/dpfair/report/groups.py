@@ -69,12 +69,16 @@ def acceptance_rows(fairness: FairnessClaim) -> list[tuple[str, float]]:
 
 
 def undeclared_rows(fairness: FairnessClaim) -> list[tuple[str, float, Interval | None, bool]]:
-    """(group or label, estimated share, interval if any, whether it is much), undeclared."""
-    return [
-        (kind, share, ends, many_undeclared(share, ends))
+    """(what does not fit the schema, estimated share, interval if any, whether it is much)."""
+    rows = [
+        (f"an undeclared {kind}", share, ends, many_undeclared(share, ends))
         for kind, (share, ends) in fairness.undeclared.items()
         if kind != "group" or len(fairness.groups) > 1
     ]
+    if fairness.irregular is not None:
+        share, ends = fairness.irregular
+        rows.append(("a missing, out-of-bounds or undeclared feature value", share, ends, False))
+    return rows
 
 
 def correction_sentences(groups: Sequence[str], planned: Rule | None, rule: Rule) -> list[str]:
