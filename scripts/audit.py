@@ -40,6 +40,7 @@ KILLS = 1000
 SPELLING_RACES = 50
 TABLES = 10_000
 FILES = 20_000
+TIED_TABLES = 200
 EVALUATIONS = 400
 PERSONS = 2000
 RELEASES, EXACT_RELEASES = 40, 400  # noise makes a bound ten times slower
@@ -177,6 +178,36 @@ def coverage() -> bool:
     return failed == 0
 
 
+def certificates() -> bool:
+    """Certificates of tables that nobody prepared, next to the truth."""
+    from trust.strange_tables import few_distinct_records, rare_labels, tiny_groups, wrong_labels
+
+    passed = True
+    for settings in ({}, {"target": 0.02}):
+        bounds = [rare_labels(seed, **settings).gap_bound or 0.0 for seed in range(10)]
+        passed &= max(bounds) <= 2 * min(bounds)
+        print(f"rare labels, {settings}: gaps of ten fits {min(bounds):.4f} to {max(bounds):.4f}")
+    for settings in ({}, {"mode": "reuse"}, {"n": 1000, "shift": 0.8}, {"n": 20_000, "shift": 0.8}):
+        found = [tiny_groups(seed, **settings) for seed in range(20)]
+        worse = sum(f.worse_than_nothing for f in found)
+        better = sum(f.accuracy > f.constant for f in found)
+        passed &= not worse
+        print(f"eight groups, {settings}: {worse} of 20 worse than a constant, {better} better")
+    off = [few_distinct_records(seed).off_by for seed in range(TIED_TABLES)]
+    passed &= max(off) < 3
+    print(f"{TIED_TABLES} tables with tied scores: rates off by {max(off):.2f} sd of noise at most")
+    for settings in ({}, {"mode": "reuse"}):
+        model, accuracy = wrong_labels(0, **settings)
+        claim = model.certificate_.fairness
+        share, estimate = claim.undeclared["label"][0], claim.accuracy_estimate or 0.0
+        passed &= share > 0.99 and estimate < 0.02
+        print(
+            f"wrong labels, {settings}: share {share:.4f}, accuracy estimated {estimate:.4f}, "
+            f"true {accuracy:.4f}"
+        )
+    return passed
+
+
 def models() -> bool:
     """Hostile model files."""
     from trust.hostile_models import ATTACKS, PLACES, honest_models
@@ -206,6 +237,7 @@ SECTIONS: dict[str, Callable[[], bool]] = {
     "tables": tables,
     "lines": lines,
     "coverage": coverage,
+    "certificates": certificates,
     "models": models,
 }
 
