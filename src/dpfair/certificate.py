@@ -48,6 +48,8 @@ from dpfair.privacy.events import has_floating_noise
 from dpfair.privacy.ledger import Ledger
 from dpfair.schema import Schema
 
+_NOT_MET = 0.005  # of a gap: more than that above the tolerance is worth a sentence
+
 __all__ = [
     "INFERRED_SCHEMA",
     "SEEDED",
@@ -165,6 +167,10 @@ class FairnessClaim:
     undeclared
         Of the records, the share whose ``"group"`` or ``"label"`` the schema does not declare: an
         estimate, and the interval that holds it with the same confidence.
+    constant
+        ``"everybody"`` or ``"nobody"``, if the rule accepts them whatever their score; else empty.
+    other_aim
+        What beside accuracy the rule was asked for, such as unequal costs; else empty.
     irregular
         The same for records with a feature value that is missing, out of bounds or undeclared, if
         these were counted.
@@ -200,6 +206,8 @@ class FairnessClaim:
     beats_constant: bool | None = None
     undeclared: Mapping[str, tuple[float, Interval | None]] = field(default_factory=dict)
     irregular: tuple[float, Interval | None] | None = None
+    constant: str = ""
+    other_aim: str = ""
 
     @classmethod
     def nothing(
@@ -282,6 +290,7 @@ class FairnessClaim:
             changes=best.changes,
             excess_changes=best.excess_changes,
             undeclared=undeclared,
+            constant=rule.constant,
         )
 
     @classmethod
@@ -305,7 +314,7 @@ class FairnessClaim:
         bound: RuleBound | None = None
         if reason:
             pass
-        elif check is not None:
+        elif check is not None and not decision.rule.constant:
             bound = fixed_bound(check, notion, confidence)
         elif decision.planned is not None:
             bound = fixed_bound(counted, notion, confidence, lottery)
@@ -344,14 +353,9 @@ class FairnessClaim:
             constant_accuracy=constant,
             beats_constant=(accuracy((1 + confidence) / 2) or 0.0) > certain if bound else None,
             undeclared=undeclared_shares(counted, confidence),
+            constant=decision.rule.constant,
+            other_aim=aim.beside_accuracy,
         )
-
-    @property
-    def constant(self) -> str:
-        """``"everybody"`` or ``"nobody"`` if the rule accepts them by the counts; else empty."""
-        if self.rates_after and max(self.rates_after) <= 1e-9:
-            return "nobody"
-        return "everybody" if self.rates_after and min(self.rates_after) >= 1 - 1e-9 else ""
 
     @property
     def gap_judgement(self) -> Judgement | None:
@@ -364,7 +368,7 @@ class FairnessClaim:
             )
         notion, before = NOTIONS[self.notion], self.rates_before
         comparable = len(before) > 1 and notion.statistics == PARITY.statistics
-        own = notion.gap(np.array([before])) if comparable else None
+        own = notion.gap(np.array([before])) if comparable and not self.other_aim else None
         if notion.ratio:
             ratio = None if own is None else 1 - own
             judged = judge_ratio(1 - self.gap_bound, self.confidence, ratio)
@@ -377,6 +381,8 @@ class FairnessClaim:
     def accuracy_judgement(self) -> Judgement | None:
         """How much the certified accuracy promises; None without one."""
         if self.accuracy_bound is None or self.accuracy_estimate is None:
+            return None
+        if self.other_aim:
             return None
         if self.constant:
             return Judgement("vacuous", "the model is a constant rule itself")
@@ -460,6 +466,8 @@ class Certificate:
         """The certificate in plain words, one line per promise or warning."""
         privacy, fairness = self.privacy, self.fairness
         said = []
+        if privacy.leaks:
+            said.append(f"NOT PRIVATE: {'; '.join(privacy.leaks)}.")
         if privacy.epsilon < math.inf:
             said.append(
                 f"Privacy: epsilon = {privacy.epsilon:g}, delta = {privacy.delta:g} for every "
@@ -467,18 +475,18 @@ class Certificate:
                 f"{privacy.composition} composition, {privacy.spent:.4f} spent)."
                 f"{_judged(privacy.judgement)}"
             )
-        if privacy.leaks:
-            said.append(f"NOT PRIVATE: {'; '.join(privacy.leaks)}.")
         if fairness.gap_bound is not None:
             said.append(f"Fairness: {self._promise()}{_judged(fairness.gap_judgement)}")
         else:
             said.append(f"Fairness: NOT CERTIFIED, because {fairness.reason}.")
             if fairness.gap_estimate is not None and len(fairness.groups) > 1:
+                larger = "" if fairness.constant else " On new records it is usually larger."
                 said.append(
                     f"Estimate: a gap of {fairness.gap_estimate:.4f} in "
                     f"{NOTIONS[fairness.notion].title} on the counts that the rule was chosen by, "
-                    "without a promise. On new records it is usually larger."
+                    f"without a promise.{larger}"
                 )
+        said += self._tolerance_sentences()
         said += [*self._undeclared_sentences(), *self._accuracy_sentences()]
         if fairness.excess_changes is not None and fairness.certified:
             low, high = fairness.changes or (0.0, 0.0)
@@ -490,8 +498,23 @@ class Certificate:
         said.append(f"Arithmetic: {privacy.arithmetic}.")
         return said
 
+    def _tolerance_sentences(self) -> list[str]:
+        claim = self.fairness
+        estimate = claim.gap_estimate or 0.0
+        # The paper's rule has estimates of its own before flips, and no tolerance.
+        if not claim.values or claim.excess_changes is not None:
+            return []
+        if estimate <= claim.tolerance + _NOT_MET:
+            return []
+        return [
+            f"Tolerance: a gap of {claim.tolerance:g} is allowed, and the estimate of "
+            f"{estimate:.4f} is LARGER. Small groups share a threshold, or the rule has too few "
+            "ways to be corrected."
+        ]
+
     def _undeclared_sentences(self) -> list[str]:
         said, few = [], []
+        said_gap = self.fairness.gap_bound is not None
         for kind, (share, ends) in self.fairness.undeclared.items():
             if kind == "group" and len(self.fairness.groups) < 2:
                 continue  # no groups are declared at all
@@ -505,7 +528,8 @@ class Certificate:
             elif ends is not None:
                 few.append(f"at most {round_up(ends[1])} of the records have no declared {kind}")
         if few:
-            said.append(f"Undeclared: {', '.join(few)}.")
+            beside = " The bound on the gap is about the others." if said_gap else ""
+            said.append(f"Undeclared: {', '.join(few)}.{beside}")
         if self.fairness.irregular is not None:
             share, ends = self.fairness.irregular
             most = "" if ends is None else f" (at most {round_up(ends[1])})"
@@ -540,11 +564,12 @@ class Certificate:
         claim = self.fairness
         if claim.beats_constant:
             return "The model is more accurate, with the same confidence."
+        if (claim.accuracy_estimate or 0.0) <= (claim.constant_accuracy or 0.0):
+            why = f", since {claim.other_aim} was asked for" if claim.other_aim else ""
+            return f"The model is estimated to be NO MORE accurate{why}."
         if claim.beats_constant is False:
             return "It is NOT CERTAIN that the model is more accurate."
-        if (claim.accuracy_estimate or 0.0) > (claim.constant_accuracy or 0.0):
-            return "The model is estimated to be more accurate, without a promise."
-        return "The model is NOT estimated to be more accurate."
+        return "The model is estimated to be more accurate, without a promise."
 
     def _promise(self) -> str:
         fairness = self.fairness
@@ -561,7 +586,7 @@ class Certificate:
             differ = f"have a ratio of at least {round_down(1 - (fairness.gap_bound or 0.0))}"
         return (
             f"with {100 * fairness.confidence:.10g}% confidence, the {rates} of {of} {differ} "
-            "on new records, on average over the coins."
+            "on new records with a declared group and label, on average over the rule's coins."
         )
 
     def __str__(self) -> str:
@@ -651,14 +676,17 @@ def counted_records(release: Release, share: float, rows_per_unit: int) -> tuple
     """How many records (or persons) there are by a release that counts a share of them.
 
     With it comes the error: three standard deviations of the noise and of the coins that chose the
-    share. A person has up to ``rows_per_unit`` records, so there are at least so many persons.
+    share. A person may have one record only, so there may be as many persons as records; that many
+    are assumed, since a delta must be small for them, too. The error then leaves room for fewer.
     """
     ratios = [math.exp(-t) for t in release.noise if release.sizes is None]
     cells = release.counts[0].size
     variance = sum(cells * 2 * q / (1 - q) ** 2 for q in ratios)
     counted = max(release.total, 0)
     error = 3 * math.sqrt(variance + counted * (1 - share))
-    return round(counted / share / rows_per_unit), math.ceil(error / share / rows_per_unit)
+    found, error = counted / share, error / share
+    fewest = max(found - error, 0) / rows_per_unit
+    return round(found), math.ceil(found - fewest)
 
 
 def round_up(bound: float, digits: int = 4) -> str:

@@ -36,6 +36,9 @@ ALGORITHM2_RELEASE_SHARE = 1 / 3
 
 LEAST_RELEASE = Fraction(1, 10**4)
 
+MOST_PLACED_ROWS = 200_000
+"""With more records a planned rule is corrected, whatever epsilon is."""
+
 DECISIONS_PART = Fraction(3, 4)
 """Of a release that corrects a rule: the part of its epsilon that counts the rule's decisions."""
 
@@ -73,12 +76,12 @@ class Division:
 
 
 def certified_share(epsilon: float) -> float:
-    """The share of the records that are counted in certified mode: half, or a third below one.
+    """The share of the records that are counted in certified mode: half, or 0.3 below one.
 
     A certificate is as sharp as its counts are many, but with a small budget it is the training
     that needs records.
     """
-    return 1 / 2 if epsilon >= 1 else 1 / 3
+    return 1 / 2 if epsilon >= 1 else 0.3
 
 
 def counting_epsilon(epsilon: Fraction, *, by_label: bool = False) -> Fraction:
@@ -101,13 +104,18 @@ def corrects(epsilon: float, rows: int | None) -> bool:
 
     With r(1 - r) n the variance of a count of n records, placed thresholds add the noise of some
     150 cells, 300 / epsilon^2, and corrected ones that of two. The former pays only if it is the
-    smaller one by far; the sampling errors are the same. ``rows`` is the declared number of
-    records, of which a group's counted ones are a part; not knowing it, we assume 30,000.
+    smaller one by far; the sampling errors are the same. With very many records a plan needs hardly
+    any correction, and no grid is fine enough to place thresholds among tied scores. ``rows`` is
+    the declared number of records, of which a group's counted ones are a part; not knowing it, we
+    assume 30,000.
 
     >>> [corrects(epsilon, 45_000) for epsilon in (0.3, 1, 3)], corrects(3, 1000)
     ([True, True, False], True)
+    >>> corrects(3, 1_000_000)
+    True
     """
-    return (30_000 if rows is None else rows) * epsilon**2 < 100_000
+    assumed = 30_000 if rows is None else rows
+    return assumed * epsilon**2 < 100_000 or assumed > MOST_PLACED_ROWS
 
 
 def divide(
@@ -143,13 +151,16 @@ def divide(
             epsilon - values if release_epsilon is None else release_epsilon,
         )
         decisions = DECISIONS_PART * release if certifies == "corrected" else None
+        plan = counting_epsilon(epsilon, by_label=by_label)
+        if certifies == "corrected":  # flips make up for a noisy plan, and nothing for bad training
+            plan = min(plan, epsilon / 5)
         return Division(
             shares={"train": 1 - share, "release": share},
             train_scope="train",
             release_scope="release",
             check_scope=None,
             epsilon=epsilon,
-            plan_epsilon=counting_epsilon(epsilon, by_label=by_label) if planned else None,
+            plan_epsilon=plan if planned else None,
             release_epsilon=_usable(release - (decisions or 0), epsilon),
             training_epsilon=epsilon,
             decision_epsilon=decisions,

@@ -140,7 +140,7 @@ def judge_gap(
     elif before is not None and bound >= before:
         judged = Judgement("vacuous", f"the scorer alone has an estimated gap of {before:.4f}")
     elif bound <= moderate[0]:
-        within = f"more than {strong[1]} and at most {moderate[1]}"
+        within = f"more than {strong[1]}, and at most {moderate[1]}"
         if strong[1].endswith(edge) and moderate[1].endswith(edge):
             within = f"more than a fifth and at most half of {edge}"
         judged = Judgement("moderate", within)

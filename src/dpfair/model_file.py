@@ -347,6 +347,8 @@ def _check_releases(model: PrivateFairClassifier) -> None:
         raise InputError("Its release does not fit its rule.")
     if model.targets_ is not None:
         check_placed(release, MOST_PLACED_GROUPS)
+    if release.grain is not None and (model.mode == "reuse" or model.decisions_ is not None):
+        raise InputError("Its scores were dithered, and no thresholds were placed.")
     independent = model._dependence(ledger)
     if release.dependence != (independent or (REUSED if model.mode == "reuse" else "")):
         raise InputError("Its release does not state what it depends on.")
@@ -365,7 +367,9 @@ def _check_releases(model: PrivateFairClassifier) -> None:
 
 
 def _check_decisions(table: Release, independent: str) -> None:
-    if not (table.labelled and np.all(table.edges == HALF[0]) and table.edges.shape[1] == 1):
+    if table.grain is not None or not (
+        table.labelled and np.all(table.edges == HALF[0]) and table.edges.shape[1] == 1
+    ):
         raise InputError("One of its tables does not count decisions.")
     if math.isinf(max(table.noise)) or table.dependence != independent:
         raise InputError("One of its tables does not state what it depends on.")

@@ -63,6 +63,7 @@ from dpfair.fairness.undeclared import (
     irregular_share,
     many_undeclared,
     release_irregular,
+    undeclared_shares,
 )
 from dpfair.judgement import delta_warning
 from dpfair.learners.logistic import TRAINING, PrivateLogisticRegression
@@ -301,6 +302,7 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
         else:
             plan = self._plan(training, ledger, division)
             self._release(counted, ledger, division, plan)
+        self._warn_undeclared()  # before what follows from it
         try:
             self._decide()
         except InputError as error:
@@ -312,7 +314,6 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
             checked = records.take(scopes[division.check_scope])
             self.check_release_ = self._check(checked, ledger, division)
         self.certificate_ = self._certify(ledger)
-        self._warn_undeclared()
         if self._declared_records() is None:
             privacy = self.certificate_.privacy
             self._warn_delta(privacy.records, privacy.records_error)
@@ -704,7 +705,7 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
         }
         names = self.schema_.groups
         if self.public_sizes:
-            records = records.declared()
+            records = records.take(records.groups >= 0)  # labels are not needed here
             self.release_ = release_accepted(self._scores(records), records.groups, names, **how)
         else:
             self.release_ = release_table(
@@ -800,11 +801,13 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
             warnings.warn(said, WeakPrivacyWarning, stacklevel=3)
 
     def _warn_undeclared(self) -> None:
-        for kind, (share, ends) in self.certificate_.fairness.undeclared.items():
+        counted = self.release_ if self.decisions_ is None else self.decisions_
+        for kind, (share, ends) in undeclared_shares(counted, self.confidence).items():
             if many_undeclared(share, ends):
                 warnings.warn(
                     f"By the noisy counts, about {share:.1%} of the records have a {kind} that "
-                    f"the schema does not declare. They did not train the model.",
+                    "the schema does not declare. They did not train the model, and nothing that "
+                    "is said about it is about them. Compare the schema with the table.",
                     FairnessWarning,
                     stacklevel=3,
                 )

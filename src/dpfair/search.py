@@ -433,9 +433,10 @@ def _right_and_wrong(model: Any, table: _Table) -> list[int]:
     n = len(table.records)
     if n == 0:
         return [0, 0]
-    right = int(
-        np.sum(model.predict(table.X, table.groups) == model.classes_[table.records.labels])
-    )
+    labels = table.records.labels
+    predicted = model.predict(table.X, table.groups)
+    # No decision about a record of an undeclared label is right.
+    right = int(np.sum((labels >= 0) & (predicted == model.classes_[np.maximum(labels, 0)])))
     return [right, n - right]
 
 

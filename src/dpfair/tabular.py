@@ -73,6 +73,8 @@ class TabularInput:
 
     def _payment(self, own: Ledger, X: Any, *, leak: str = "") -> Payment:
         """Refuse what the ledger file cannot pay for, before any record is read."""
+        if not (self.schema is None or isinstance(self.schema, Schema)):
+            raise SchemaError("Expected schema to be a Schema; Schema.load reads one from a file.")
         if self.schema is None or self.schema.inferred:
             leak = "a schema that was read off the data is not"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -50,7 +51,11 @@ def demo(
     split_noise = Noise(None if seed is None else seed + 1)
     rows = coin_split(len(data.y), {"fit": 0.75, "test": 0.25}, split_noise)
     model = PrivateFairClassifier(
-        epsilon, delta, schema=data.schema, verbose=interactive(), random_state=seed
+        epsilon,
+        delta,
+        schema=replace(data.schema, rows=len(rows["fit"])),
+        verbose=interactive(),
+        random_state=seed,
     )
     model.fit(data.X[rows["fit"]], data.y[rows["fit"]])
     measured = evaluate(model, data.X[rows["test"]], data.y[rows["test"]])

@@ -97,9 +97,13 @@ def _show_private(result: dict[str, Any], *, as_json: bool) -> None:
         most = f"   (at most {round_up(result['gap_bound'])})"
     print(f"Records   about {result['n']}")
     print(f"Accuracy  {result['accuracy']:.4f}{least}")
-    print(f"Gap       {result['gap']:.4f}{most} in {NOTIONS[result['notion']].title}")
+    grouped = len(result["group_rates"]) > 1
+    if grouped:
+        print(f"Gap       {result['gap']:.4f}{most} in {NOTIONS[result['notion']].title}")
     _print_rates(result["group_rates"])
     for kind, (share, ends) in result["undeclared"].items():
+        if kind == "group" and not grouped:
+            continue
         bound = "" if ends is None else f"   (at most {round_up(ends[1])})"
         print(f"Undeclared {kind}s: {share:.4f} of the records{bound}")
         if many_undeclared(share, ends):

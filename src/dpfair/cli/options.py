@@ -45,11 +45,14 @@ LedgerScope = Annotated[
     str, typer.Option(help="The part of the ledger's data set that DATA is, such as 2025/north.")
 ]
 LedgerKey = Annotated[
-    str | None, typer.Option(help="A name for this job: tried again, it neither pays nor draws.")
+    str | None,
+    typer.Option(help="A name for this job: run again, it returns the same result at no cost."),
 ]
 NewScope = Annotated[
     bool,
-    typer.Option("--new-scope", help="Declare --scope with this job, if the ledger has it not."),
+    typer.Option(
+        "--new-scope", help="Declare --scope with this job, if the ledger does not have it yet."
+    ),
 ]
 
 

@@ -36,7 +36,7 @@ def predict(
 
     check_writable(out, inputs=[model, data_file(data)])
     if batch_epsilon is not None and not batch:
-        raise InputError("--batch-epsilon belongs to --batch.")
+        raise InputError("--batch-epsilon needs --batch.")
     fitted = load_model(model)
     unit = None if fitted.unit is None else str(fitted.unit)
     table = needed_columns(read_data(data), fitted.schema_, unit)

@@ -56,6 +56,15 @@ class Aim:
     acceptance: float | None = None
     capacity: float | None = None
 
+    @property
+    def beside_accuracy(self) -> str:
+        """What beside accuracy is asked for, in words; else empty."""
+        if tuple(self.costs)[0] != tuple(self.costs)[1]:
+            return "something else (unequal costs)"
+        if self.acceptance is not None or self.capacity is not None:
+            return "something else (a rate of acceptance)"
+        return ""
+
     def __post_init__(self) -> None:
         costs = np.asarray(self.costs)
         if costs.shape != (2,) or costs.dtype.kind not in "iuf":

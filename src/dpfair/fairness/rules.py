@@ -71,6 +71,21 @@ class Rule:
             and np.array_equal(self.cuts, other.cuts)
         )
 
+    @property
+    def constant(self) -> str:
+        """``"everybody"`` or ``"nobody"`` if all scores from 0 to 1 are decided alike; else empty.
+
+        >>> Rule([[0, 1]], [[-np.inf]]).constant, Rule([[0, 0]]).constant, Rule([[0, 1]]).constant
+        ('everybody', 'nobody', '')
+        """
+        first, last = (self.cuts <= 0).sum(axis=1), (self.cuts <= 1).sum(axis=1)
+        reached = {
+            float(chance)
+            for row, low, high in zip(self.accept, first, last, strict=True)
+            for chance in row[low : high + 1]
+        }
+        return {(0.0,): "nobody", (1.0,): "everybody"}.get(tuple(reached), "")
+
     def probabilities(self, groups: ArrayLike, scores: ArrayLike) -> Floats:
         """Exact probability of acceptance of each record."""
         index, values = np.asarray(groups), np.asarray(scores, dtype=np.float64)

@@ -167,7 +167,7 @@ class DPFermi(TabularInput, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         return [("", TRAINING, plan.event)]
 
     def _steps(self, size: int) -> int:
-        return self.epochs * math.ceil(size / self.batch_size)
+        return self.epochs * math.ceil(max(size, 1) / self.batch_size)
 
     def _tight(self, epsilon: float, delta: float, rate: float, steps: int) -> Descent:
         multiplier = calibrate(epsilon, delta, rate, steps, relation=self.relation)
@@ -196,7 +196,7 @@ class DPFermi(TabularInput, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         by_label = table.sum(axis=1)
         only = None if self.only_group is None else self.schema_.groups.index(self.only_group)
         if self.variant == "reference" and only is None:
-            only = int(records.groups[0])
+            only = int(records.groups[0]) if len(records) else 0
         return FermiPenalty(table / by_label[:, None], by_label / by_label.sum(), only)
 
     def _train(
@@ -211,7 +211,7 @@ class DPFermi(TabularInput, ClassifierMixin, BaseEstimator):  # type: ignore[mis
             ledger.epsilon,
             ledger.delta,
             steps=steps,
-            rows=size,
+            rows=max(size, 1),
             smallest_share=float(penalty.shares.min()),
             clip=self.clip,
             radius=self.radius,
@@ -232,7 +232,7 @@ class DPFermi(TabularInput, ClassifierMixin, BaseEstimator):  # type: ignore[mis
                 radius=self.radius,
                 noise=ledger.noise,
             )
-        objective, plan = self._plan(penalty, ledger, stated, steps, self.batch_size / size)
+        objective, plan = self._plan(penalty, ledger, stated, steps, self.batch_size / max(size, 1))
         receipt = ledger.charge(plan.event, scope="", purpose=TRAINING)
         result = descend(
             plan,

@@ -7,10 +7,10 @@ before it is charged, and a name that looks like a declared one is refused.
 Two names look alike if they have a *skeleton* in common, as in Unicode Technical Standard 39. The
 skeleton of a name is found for the name as written, in small letters and in capitals (a Greek nu
 looks like v, its capital like N). It is the name in the normal form NFKD, without marks, white
-space and invisible characters, without hyphens, full stops and underscores except between digits,
-with every letter of :data:`_LOOKS` replaced by the one that it looks like, and case-folded. So
-``north``, ``North``, ``n0rth``, ``nor-th`` and ``n\\u043erth`` (with a Cyrillic o) are one
-name, and so are ``ian``, ``lan`` and ``1an``.
+space and invisible characters, without leading zeros of numbers, without punctuation except a
+hyphen between digits, with every letter of :data:`_LOOKS` replaced by the one that it looks like,
+and case-folded. So ``north``, ``North``, ``n0rth``, ``nor-th``, ``(north)`` and ``n\\u043erth``
+(with a Cyrillic o) are one name, and so are ``ian``, ``lan`` and ``1an``.
 
 Limits: the standard's table has several thousand entries and this one the letters of the Latin,
 Cyrillic, Greek and Armenian alphabets; of other scripts, only marks, case and digits are compared.
@@ -76,9 +76,11 @@ _VARIANT = re.compile(r"LATIN (?:SMALL |CAPITAL )?LETTER (?:[A-Z]+ )*?([A-Z])(?:
 _INVISIBLE = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
-# Hyphens and the like, except between digits, or between what looks like digits.
-_DASHES = [re.compile(rf"(?<!{d})[-_.]+|[-_.]+(?!{d})") for d in (r"\d", r"[\dOoIl]")]
 _PUNCTUATION = " -_.,:+=&()"
+# All of it looks like a hyphen, which counts between digits only, or what looks like digits.
+_HYPHENS = re.compile("[-_.,:+=&()]+")
+_DASHES = [re.compile(rf"(?<!{d})-|-(?!{d})") for d in (r"\d", r"[\dOoIl]")]
+_LEADING_ZEROS = re.compile(r"(?<!\d)0+(?=\d)")
 
 # The scripts that Unicode Standard Annex 31 recommends for identifiers, as characters' names begin.
 _EAST_ASIAN = frozenset(
@@ -189,7 +191,8 @@ def _skeleton(name: str, dashes: re.Pattern[str]) -> str:
         for character in _INVISIBLE.sub("", unicodedata.normalize("NFKD", name))
         if not unicodedata.combining(character) and unicodedata.category(character)[0] not in "CZ"
     )
-    seen = dashes.sub("", "".join(map(_plain, seen))).replace("_", "-").replace(".", "-")
+    seen = _HYPHENS.sub("-", "".join(map(_plain, seen)))
+    seen = dashes.sub("", _LEADING_ZEROS.sub("", seen))
     folded = seen.translate(_LIKE).casefold()
     return folded.replace("rn", "m").replace("vv", "w")
 

@@ -55,7 +55,7 @@ def disclosures(model: Any, *, evaluated: bool) -> list[Disclosure]:
             for attribute, what in COUNTED
             if getattr(model, attribute, None) is not None
         ),
-        Disclosure("The decision rule", public, "computed from the counts alone"),
+        Disclosure("The decision rule", public, "computed from the released numbers alone"),
         Disclosure("The certificate", public, "computed from the counts and the noise law alone"),
     ]
     if getattr(model, "coins", "keyed") == "keyed":

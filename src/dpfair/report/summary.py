@@ -78,7 +78,7 @@ def _wanted(model: Any) -> list[Line]:
     if model.capacity is not None:
         lines.append(Line("Capacity", f"at most {words.percent(model.capacity)} of all records"))
     if tuple(model.costs) != (1, 1):
-        wrong = f"{model.costs[0]:g} for a wrong acceptance, {model.costs[1]:g} for a rejection"
+        wrong = f"{model.costs[0]:g} for a wrong acceptance, {model.costs[1]:g} for a wrong one"
         lines.append(Line("Costs", wrong))
     return lines
 
