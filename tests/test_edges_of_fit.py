@@ -145,16 +145,16 @@ def test_a_hundred_groups_are_the_most(loan_schema):
 @pytest.mark.parametrize(
     ("epsilon", "rows", "groups", "placed"),
     [
-        (3, 10**6, 2, True),
+        (3, 200_000, 2, True),
+        (3, 200_001, 2, False),
         (3, None, 2, True),
         (3, 3000, 2, False),
         (1, 90_000, 2, False),
         (1, 110_000, 2, True),
-        (0.1, 10**8, 2, True),
-        (0.09, 10**8, 2, False),
-        (3, 10**6, 20, True),
-        (3, 10**6, 21, False),
-        (0.5, 10**7, 11, False),
+        (0.75, 190_000, 2, True),
+        (0.7, 190_000, 2, False),
+        (3, 10**5, 20, True),
+        (3, 10**5, 21, False),
     ],
 )
 def test_thresholds_are_placed_where_that_is_worth_its_time(

@@ -503,3 +503,22 @@ def test_what_the_search_sets_itself_cannot_be_searched(loan_schema):
             make_search(loan_schema, **how).planned_events(loan_schema)
     with pytest.raises(InputError, match="plans its cost"):
         make_search(loan_schema, FairPostProcessor(len)).planned_events(loan_schema)
+
+
+def test_a_decision_about_an_undeclared_label_is_never_right(loans, loan_schema):
+    """Else a candidate that accepts everybody would win by the unknown labels."""
+    X, y = loans
+    unknown = np.where(np.arange(len(y)) % 10 < 6, "?", y)
+    estimator = fair(mode="reuse")
+    search = PrivateSearchCV(
+        estimator,
+        {"target": [0.1, 0.95]},
+        epsilon=8,
+        mean_runs=6,
+        schema=loan_schema,
+        random_state=0,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        search.fit(X, unknown)
+    assert search.best_score_ < 0.45  # four tenths can be right

@@ -434,6 +434,7 @@ def _right_and_wrong(model: Any, table: _Table) -> list[int]:
     if n == 0:
         return [0, 0]
     labels = table.records.labels
+    assert labels is not None
     predicted = model.predict(table.X, table.groups)
     # No decision about a record of an undeclared label is right.
     right = int(np.sum((labels >= 0) & (predicted == model.classes_[np.maximum(labels, 0)])))

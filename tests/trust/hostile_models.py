@@ -54,13 +54,13 @@ def honest_models() -> Honest:
 
     X, y = make_loans()
     schema, quick = Schema.from_dict(LOANS), PrivateLogisticRegression(steps=20)
-    large = Schema.from_dict(LOANS | {"rows": 10**6})  # thresholds are placed in large tables
+    large = Schema.from_dict(LOANS | {"rows": 150_000})  # thresholds are placed in large tables
 
     def fitted(epsilon: float = 2, **settings: Any) -> PrivateFairClassifier:
         settings = {"schema": schema, "learner": quick, "random_state": 1} | settings
         return PrivateFairClassifier(epsilon, **settings).fit(X, y)
 
-    grouped = copy.deepcopy(LOANS) | {"rows": 10**6}
+    grouped = copy.deepcopy(LOANS) | {"rows": 150_000}
     names = [f"g{i}" for i in range(20)]
     grouped["sensitive"]["values"] = names
     groups = pl.Series("sex", names * (len(y) // 20))

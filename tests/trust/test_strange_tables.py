@@ -20,7 +20,10 @@ from trust.strange_tables import (
 )
 
 from dpfair import PrivateFairClassifier
+from dpfair.certificate import FairnessClaim
 from dpfair.errors import FairnessWarning
+from dpfair.fairness.release import HALF, Release
+from dpfair.fairness.rules import Rule, parity_rule
 
 
 @pytest.mark.parametrize("settings", [{}, {"target": 0.02}])
@@ -124,3 +127,17 @@ def test_irregular_values_are_counted_if_that_is_paid_for(settings):
     assert model.ledger_.spent <= 2
     without = fitted(2, schema, table, labels, 1, **settings)
     assert without.certificate_.fairness.irregular is None
+
+
+def test_a_rule_that_keeps_what_the_scorer_accepts_is_not_called_constant():
+    """Also if the noisy counts say that nobody is accepted."""
+    release = Release(("a", "b"), HALF, [[[900, -3]], [[700, -1]]], (0.3, 0.3), None, "")
+    rule = parity_rule([rate.estimate for rate in release.rates])
+    assert FairnessClaim.from_release(release, rule, 0.95).constant == ""
+    nobody = Rule([[0, 0], [0, 0]])
+    assert FairnessClaim.from_release(release, nobody, 0.95).constant == "nobody"
+
+
+def test_a_promise_says_whom_it_is_about():
+    model, _ = wrong_labels(2)
+    assert "on new records with a declared group and label" in str(model.certificate_)

@@ -43,7 +43,7 @@ BUDGET = 3.0
 ROWS_OF_A_PERSON = 3
 
 # So many that certified thresholds are placed, not corrected, at this budget (division.corrects).
-MANY = 10**6
+MANY = 150_000
 
 # What the names of entries say of the notion.
 _SHORT = {

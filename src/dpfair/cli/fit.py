@@ -159,6 +159,8 @@ def fit(
     if as_json:
         print_json(fit_summary(model))
         return
+    outcome = model.schema_.label
+    print(f"Accepted means {outcome.name} = {outcome.values[1]}, the second of its two values.")
     print(model.certificate_)
     print("\n".join(["", *account_lines(model)]))
     for what, path in (("Model", out), ("Report", report)):

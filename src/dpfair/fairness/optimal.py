@@ -59,7 +59,8 @@ class Aim:
     @property
     def beside_accuracy(self) -> str:
         """What beside accuracy is asked for, in words; else empty."""
-        if tuple(self.costs)[0] != tuple(self.costs)[1]:
+        acceptance, rejection = self.costs
+        if acceptance != rejection:
             return "something else (unequal costs)"
         if self.acceptance is not None or self.capacity is not None:
             return "something else (a rate of acceptance)"

@@ -84,7 +84,9 @@ class Rule:
             for row, low, high in zip(self.accept, first, last, strict=True)
             for chance in row[low : high + 1]
         }
-        return {(0.0,): "nobody", (1.0,): "everybody"}.get(tuple(reached), "")
+        if reached == {0.0}:
+            return "nobody"
+        return "everybody" if reached == {1.0} else ""
 
     def probabilities(self, groups: ArrayLike, scores: ArrayLike) -> Floats:
         """Exact probability of acceptance of each record."""
