@@ -386,7 +386,8 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
 
         ``changes`` may set ``notion``, ``tolerance``, ``target``, ``capacity``, ``costs`` and
         ``confidence``. A rule chosen after the fact is certified by bands, which hold for all
-        rules of one notion at once and are wider.
+        rules of one notion at once and are wider. It comes from the table of scores; where a
+        planned rule is corrected, that table has a quarter of the release's budget.
         """
         check_is_fitted(self, "release_")
         unknown = set(changes) - {

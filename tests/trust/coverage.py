@@ -10,7 +10,7 @@ import math
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -150,7 +150,8 @@ def _corrected(notion: str) -> Callable[[World, np.random.Generator], Drawn]:
 
 def _fixed(world: World, rng: np.random.Generator) -> Drawn:
     aim, check = Aim(NOTIONS["equal_opportunity"]), world.release(rng, 2)
-    decision = best_rule(check, aim, smallest=1, small_groups="merge")
+    found = best_rule(check, aim, smallest=1, small_groups="merge")
+    decision = replace(found, rule=Rule(np.tile([0.0, 1.0], (len(world.shares), 1))))
     claim = FairnessClaim.from_decision(check, decision, aim, CONFIDENCE, check=check)
     return claim, np.tile([0.0, 1.0, 0.0], (len(world.shares), 1)), world.cells(2)
 

@@ -25,10 +25,14 @@ MUTANTS: list[Mutant] = []
 
 
 def mutant(name: str, *caught_by: str) -> Callable[[Callable[[], Iterator[None]]], None]:
-    """Register a context manager under which the library is broken."""
+    """Register a context manager under which the library is broken.
+
+    Collecting doctests reads a module a second time; its mutants are then registered already.
+    """
 
     def register(broken: Callable[[], Iterator[None]]) -> None:
-        MUTANTS.append(Mutant(name, contextmanager(broken), caught_by))
+        if all(name != known.name for known in MUTANTS):
+            MUTANTS.append(Mutant(name, contextmanager(broken), caught_by))
 
     return register
 
