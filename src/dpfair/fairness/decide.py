@@ -263,12 +263,12 @@ def _sizes(release: Release) -> Floats:
 
 
 def _visible(release: Release) -> float:
-    """Twelve standard deviations of the noise on a group's size.
+    """Six standard deviations of the noise on a group's size.
 
-    The rate of a smaller group would be off by a tenth and more, and its threshold with it.
+    The rate of a smaller group would be off by a sixth and more, and its threshold with it.
     """
     variances = [0.0 if math.isinf(t) else 2 / t**2 for t in release.noise]
-    return 12 * math.sqrt(release.counts[0].size * max(variances))
+    return 6 * math.sqrt(release.counts[0].size * max(variances))
 
 
 def _classes(

@@ -137,14 +137,15 @@ def placement_grid(windows: Sequence[Window], noise: float, rows: int = 2) -> Fl
     wide = np.unique(np.round(np.array(score_grid(noise)) * GRAIN))
     bins = (MOST_PLACED_NOISE * noise / len(windows) - 100) / rows
     most = min(MOST_NARROW_CELLS, int(bins) - len(wide) - 1)
+    # All groups get the same number of edges, so no group gets more than the one that needs fewest.
+    wanted = [_splits(window, noise, len(wide), rows, most).sum() for window in windows]
     rows_of_edges = []
     for window in windows:
-        first, shares = window.grains
-        splits = _splits(shares, window, noise, len(wide), rows, most)
+        first, splits = window.grains[0], _splits(window, noise, len(wide), rows, min(wanted))
         narrow = [first + g + np.arange(split) / split for g, split in enumerate(splits.tolist())]
-        row = np.unique(np.concatenate([wide, *narrow, [first + len(shares)]]).round(9))
+        row = np.unique(np.concatenate([wide, *narrow, [first + len(splits)]]).round(9))
         rows_of_edges.append(row[(row > 0) & (row < GRAIN)])
-    width = max(len(row) for row in rows_of_edges)  # every group gets the same number of edges
+    width = max(len(row) for row in rows_of_edges)
     return np.stack([_padded(row, width) for row in rows_of_edges]) / GRAIN
 
 
@@ -460,13 +461,12 @@ def _padded(row: Floats, width: int) -> Floats:
     return row
 
 
-def _splits(
-    shares: Floats, window: Window, noise: float, wide: int, rows: int, most: int
-) -> NDArray[np.intp]:
+def _splits(window: Window, noise: float, wide: int, rows: int, most: int) -> NDArray[np.intp]:
     """How often to split each grain of a window, so that no cell can hold much.
 
     Of the numbers of cells that are allowed it is the one with the smallest expected bound.
     """
+    shares = window.grains[1]
     best, least = np.ones(len(shares), dtype=np.intp), math.inf
     for cell in np.geomspace(max(float(shares.max()), 1e-9), 1e-6, 80).tolist():
         splits = np.maximum(np.ceil(shares / cell - 1e-9), 1).astype(np.intp)
