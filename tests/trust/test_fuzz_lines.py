@@ -15,7 +15,7 @@ from dpfair.cli import _run
 
 
 def test_any_lines():
-    found = fuzz_lines(400)
+    found = fuzz_lines(600)
     assert min(found["with quotes"], found["without quotes"]) > 50
 
 
