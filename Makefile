@@ -55,7 +55,7 @@ reproduce: $(VENV)/installed  ## The paper's twelve tables (minutes), and docs/r
 	$(BIN)/dpfair reproduce --data honest --out docs/reproduction/honest > /dev/null
 	$(BIN)/python scripts/reproduction_doc.py
 
-results: $(VENV)/installed  ## Our classifier on 50 fresh splits (half an hour), and docs/results.md
+results: $(VENV)/installed  ## Our classifier on 50 fresh splits (an hour), and docs/results.md
 	$(BIN)/python scripts/results_doc.py
 
 report-picture: $(VENV)/installed  ## docs/report.png (installs chromium with apt-get if it is missing)

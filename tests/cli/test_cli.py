@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -13,6 +14,8 @@ from sample_tables import LOANS, make_loans
 from dpfair import Schema
 from dpfair.certificate import round_down, round_up
 from dpfair.cli import _run
+from dpfair.fairness.frontier import FrontierPoint
+from dpfair.fairness.rules import Rule
 
 
 @pytest.fixture(scope="module")
@@ -129,6 +132,26 @@ def test_frontier_prints_every_tolerance_with_its_bounds(folder, capsys):
     assert (code, err) == (0, "")
     assert len(out.splitlines()) == 3
     assert f">= {round_down(result['points'][0]['accuracy_bound'])}" in out
+
+
+def test_a_frontier_marks_constant_rules_and_gaps_that_are_too_large(capsys, monkeypatch):
+    """Groups that share a threshold cannot always keep within the allowed gap."""
+    points = [
+        FrontierPoint(0.0, 0.7, 0.0, 0.6, 0.0, Rule([[0, 0]])),
+        FrontierPoint(0.1, 0.8, 0.3, 0.7, 0.5, Rule([[0, 1]])),
+    ]
+    model = SimpleNamespace(
+        notion="demographic_parity",
+        frontier=lambda notion, allowed: points,
+        certificate_=SimpleNamespace(fairness=SimpleNamespace(confidence=0.95)),
+    )
+    monkeypatch.setattr("dpfair.model_file.load_model", lambda path: model)
+    code, out, err = run(capsys, "frontier", "m.dpfair")
+    assert code == 0
+    first, second = out.splitlines()[1:]
+    assert first.endswith("accepts nobody")
+    assert second.endswith("more than is allowed")
+    assert "small groups share a threshold" in err
 
 
 def test_a_batch_says_what_it_protects_and_its_bound(folder, capsys):

@@ -40,6 +40,7 @@ def frontier(
                         "gap": point.gap,
                         "accuracy_bound": point.accuracy_bound,
                         "gap_bound": point.gap_bound,
+                        "accepts": point.rule.constant or None,
                     }
                     for point in points
                 ],
@@ -51,9 +52,17 @@ def frontier(
         sure, worst = point.accuracy_bound, point.gap_bound
         low = "none" if sure is None else f">= {round_down(sure)}"
         high = "none" if worst is None else f"<= {round_up(worst)}"
+        notes = []
+        if point.rule.constant:
+            notes.append(f"accepts {point.rule.constant}")
+        if point.gap > point.tolerance + 0.005:
+            notes.append("more than is allowed")
         print(
-            f"{point.tolerance:<9.4g}  {point.accuracy:.4f}    {point.gap:.4f}   {low:<18}  {high}"
+            f"{point.tolerance:<9.4g}  {point.accuracy:.4f}    {point.gap:.4f}   {low:<18}  "
+            f"{high:<13}  {', '.join(notes)}".rstrip()
         )
+    if any(point.gap > point.tolerance + 0.005 for point in points):
+        say("dpfair: small groups share a threshold, so some gaps are larger than is allowed.")
     if any(point.gap_bound is None for point in points):
         reason = fitted.release_.dependence or "there is only one group"
         say(f"dpfair: NOT CERTIFIED: {reason}.")
