@@ -437,7 +437,7 @@ def test_demo_writes_its_files(capsys, tmp_path):
     assert code == 0
     assert f"accuracy        {result['evaluation']['accuracy']:.4f}" in text
     assert f"gap             {result['evaluation']['gap']:.4f}" in text
-    assert f"would show {result['evaluation']['floor']:.4f}" in text
+    assert f"shows {result['evaluation']['floor']:.4f}" in text
     assert f"certified gap   {round_up(result['certificate']['gap_bound'])}" in text
     assert f"cert. accuracy  {round_down(result['certificate']['accuracy_bound'])}" in text
 

@@ -69,14 +69,14 @@ def demo(
     print(f"{dataset}: trained on {len(rows['fit'])} records, tested on {measured['n']}")
     print(f"  accuracy        {measured['accuracy']:.4f}")
     print(
-        f"  gap             {measured['gap']:.4f}   measured; a perfectly fair rule "
-        f"would show {measured['floor']:.4f}"
+        f"  gap             {measured['gap']:.4f}   on the test records, chance included: a "
+        f"perfectly fair rule shows {measured['floor']:.4f} on average"
     )
     confidence = f"{100 * fairness.confidence:.10g}%"
     worst = _certified(fairness.gap_bound, round_up)
-    print(f"  certified gap   {worst}   with {confidence} confidence")
+    print(f"  certified gap   {worst}   for new records, with {confidence} confidence")
     sure = _certified(fairness.accuracy_bound, round_down)
-    print(f"  cert. accuracy  {sure}   with {confidence} confidence")
+    print(f"  cert. accuracy  {sure}   for new records, with {confidence} confidence")
     print(f"  (epsilon, delta) = ({epsilon:g}, {delta:g}), for every feature of every record")
     for name, judged in model.certificate_.judgements.items():
         if judged is not None:

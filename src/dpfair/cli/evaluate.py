@@ -75,7 +75,9 @@ def _print_internal(result: dict[str, Any]) -> None:
     print(f"Records   {result['n']}")
     print(f"Accuracy  {result['accuracy']:.4f}")
     floor = (
-        f"   (a perfectly fair rule would show {result['floor']:.4f})" if "floor" in result else ""
+        f"   (a perfectly fair rule shows {result['floor']:.4f} on average)"
+        if "floor" in result
+        else ""
     )
     print(f"Gap       {result['gap']:.4f}{floor}")
     if "notion_gap" in result:
