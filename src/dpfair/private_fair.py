@@ -262,7 +262,11 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
         """Train, release, decide and certify."""
         ledger = self._open_ledger()
         payment = self._payment(ledger, X)  # a refused fit leaves an earlier one alone
-        for name in ("certificate_", "rule_", "release_"):  # a failed fit is no fit
+        for name in (
+            "certificate_",
+            "rule_",
+            "release_",
+        ):  # a fit that fails leaves none of them behind
             self.__dict__.pop(name, None)
         records = self._training_records(X, y, sensitive_features)
         division = self._division(ledger, self.schema_)

@@ -220,7 +220,7 @@ def optimal_choice(masses: Floats, counts: Floats, edges: Floats, aim: Aim) -> C
     lottery = found.x[:width].reshape(k, thresholds)
     lottery[lottery < 1e-9] = 0
     for a in np.flatnonzero(masses.sum(axis=(1, 2)) <= 0).tolist():
-        # Nothing is known about the group: take its scores at their word.
+        # Nothing is known about the group: its scores are taken for probabilities.
         worth = aim.costs[0] / (aim.costs[0] + aim.costs[1])
         lottery[a] = np.arange(thresholds) == np.searchsorted(edges[a], worth) + 1
     choice = Choice(lottery / lottery.sum(axis=1, keepdims=True), masses, counts, edges)

@@ -101,7 +101,7 @@ def dithered(scores: Floats, coins: Floats) -> Floats:
 class Window:
     """Where the cut of a group is expected, by a plan from outside the release.
 
-    ``ends`` are those of the plan's bins that hold the cut unless chance plays a trick, and
+    ``ends`` are those of the plan's bins that hold the cut with a high probability, and
     ``masses`` the shares of the group's records in these bins. ``rate`` is the group's target and
     ``size`` the number of its records to be counted.
     """

@@ -115,7 +115,7 @@ def _likely(n: int, smallest: float, largest: float) -> tuple[int, int]:
 def _binomial(n: int, p: Floats, low: int, high: int) -> Floats:
     """P(Binomial(n, p) = c) [p, c] for low <= c < high.
 
-    Exponentials are dear: only every eighth column has one, the others are products.
+    Exponentials take time: only every eighth column has one, the others are products.
     """
     counts = np.arange(low, high)
     logs = gammaln(n + 1) - gammaln(counts + 1) - gammaln(n - counts + 1)
