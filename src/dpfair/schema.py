@@ -285,7 +285,9 @@ class Schema:
         try:
             text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise SchemaError(f"Cannot read the schema file {path}.") from error
+            missing = isinstance(error, FileNotFoundError)
+            said = f"There is no schema file {path}." if missing else f"Cannot read {path}."
+            raise SchemaError(said) from error
         try:
             if path.suffix == ".json":
                 return cls.from_dict(json.loads(text))

@@ -312,7 +312,7 @@ BAD = {
     "delta one": (["fit", "{loans}", "--delta", "1"], "0 < delta < 1"),
     "delta nan": (["fit", "{loans}", "--delta", "nan"], "0 < delta < 1"),
     "unreadable schema": (["fit", "{loans}", "--schema", "{broken}"], "TOML"),
-    "no schema file": (["fit", "{loans}", "--schema", "none.toml"], "Cannot read"),
+    "no schema file": (["fit", "{loans}", "--schema", "none.toml"], "There is no schema file"),
     "three labels": (["fit", "{loans}", "--schema", "{three}"], "exactly two values"),
     "one group": (["fit", "{loans}", "--schema", "{one}"], "at least 2 values"),
     "empty file": (["fit", "{empty}"], "empty"),
