@@ -584,9 +584,11 @@ class Certificate:
         differ = f"differ by at most {bound}"
         if notion.ratio:
             differ = f"have a ratio of at least {round_down(1 - (fairness.gap_bound or 0.0))}"
+        # Releases without labels count everybody of a declared group.
+        known = "group and label" if "label" in fairness.undeclared else "group"
         return (
             f"with {100 * fairness.confidence:.10g}% confidence, the {rates} of {of} {differ} "
-            "on new records with a declared group and label, on average over the rule's coins."
+            f"on new records with a declared {known}, on average over the rule's coins."
         )
 
     def __str__(self) -> str:

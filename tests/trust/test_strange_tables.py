@@ -141,3 +141,5 @@ def test_a_rule_that_keeps_what_the_scorer_accepts_is_not_called_constant():
 def test_a_promise_says_whom_it_is_about():
     model, _ = wrong_labels(2)
     assert "on new records with a declared group and label" in str(model.certificate_)
+    everybody, _ = wrong_labels(2, rule="algorithm2", public_sizes=True)
+    assert "on new records with a declared group, on" in str(everybody.certificate_)
