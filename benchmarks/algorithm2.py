@@ -18,7 +18,7 @@ import numpy as np
 from dpfair import Noise, PrivateFairClassifier, load_adult, load_credit
 from dpfair.evaluation import evaluate
 from dpfair.methods.algorithm2 import paper_algorithm2
-from dpfair.split import coin_split
+from dpfair.privacy.split import coin_split
 
 RELEASE_EPSILON = {"adult": 0.05, "credit": 0.1}
 

@@ -36,6 +36,7 @@ from typing import Any
 import numpy as np
 
 from dpfair import load_adult
+from dpfair.data.table import encode, outcome_codes, words
 from dpfair.learners.compiled import available
 from dpfair.learners.descent import (
     Batch,
@@ -50,7 +51,6 @@ from dpfair.learners.design import Design
 from dpfair.learners.features import design
 from dpfair.privacy.ledger import Receipt
 from dpfair.privacy.noise import Noise
-from dpfair.table import encode, outcome_codes, words
 
 try:
     import opacus

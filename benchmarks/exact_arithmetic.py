@@ -32,7 +32,7 @@ from dpfair.learners.descent import ARITHMETICS
 from dpfair.learners.logistic import PAPER_SETTINGS
 from dpfair.privacy.accountants import calibrate
 from dpfair.privacy.events import gaussian_steps
-from dpfair.split import coin_split
+from dpfair.privacy.split import coin_split
 
 DELTA = 1e-5
 SETTINGS: dict[str, tuple[str, dict[str, Any]]] = {

@@ -21,7 +21,7 @@ from dpfair.experiments.runner import finished_runs, plan_runs
 from dpfair.experiments.runs import BATCH, Run, execute, load_split
 from dpfair.experiments.summary import TableResult, summarise
 from dpfair.experiments.tables import published_tables
-from dpfair.methods.fermi_reference import StatedNoise
+from dpfair.methods.dp_fermi.reference import StatedNoise
 from dpfair.privacy.accountants import calibrate
 
 DOCS = Path(__file__).parents[1] / "docs"

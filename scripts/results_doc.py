@@ -17,7 +17,7 @@ from typing import Any
 
 from joblib import Parallel, delayed
 
-from dpfair.certificate import round_up
+from dpfair.certificate.claims import round_up
 from dpfair.experiments.benchmark import Setting, fit_split, run_split, summary
 from dpfair.experiments.ceiling import boosting_ceiling, same_scorer_ceiling
 from dpfair.experiments.sizes import run_size

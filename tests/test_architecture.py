@@ -17,17 +17,15 @@ SOURCE = Path(dpfair.__file__).parent
 LAYERS = [
     ["cli", "__main__"],
     ["experiments", "audit"],
-    ["report", "methods", "model_file", "evaluation", "verification"],
-    ["search"],
-    ["private_fair", "postprocessor", "classifiers"],
-    ["certificate", "deciding", "batch", "division", "model_limits"],
+    ["report", "evaluation"],
+    ["models"],
+    ["methods"],
+    ["certificate"],
     ["learners", "fairness"],
-    ["tabular"],
-    ["inference", "split"],
-    ["table"],
     ["datasets"],
-    ["schema", "privacy", "lines"],
-    ["errors", "judgement", "validate", "writing"],
+    ["data"],
+    ["privacy"],
+    ["errors", "validate", "files"],
 ]
 FORBIDDEN = [("privacy", "fairness"), ("privacy", "learners"), ("fairness", "learners")]
 

@@ -13,28 +13,28 @@ __version__ = "0.1.0"
 
 _HOME = {
     "BudgetError": "errors",
-    "Certificate": "certificate",
+    "Certificate": "certificate.claims",
     "ChargeTo": "privacy.payment",
     "DpfairError": "errors",
-    "FairPostProcessor": "postprocessor",
+    "FairPostProcessor": "methods.post_processor",
     "FairnessWarning": "errors",
     "InputError": "errors",
     "Ledger": "privacy.ledger",
-    "LedgerFile": "privacy.ledger_file",
+    "LedgerFile": "privacy.ledger_file.file",
     "Noise": "privacy.noise",
     "PrivacyLeakWarning": "errors",
     "PrivateBoosting": "learners.boosting",
-    "PrivateFairClassifier": "private_fair",
+    "PrivateFairClassifier": "methods.fair_classifier",
     "PrivateLogisticRegression": "learners.logistic",
-    "PrivateSearchCV": "search",
-    "Schema": "schema",
+    "PrivateSearchCV": "methods.search",
+    "Schema": "data.schema",
     "WeakPrivacyWarning": "errors",
     "calibrate": "privacy.accountants",
     "epsilons": "privacy.accountants",
     "load_adult": "datasets",
     "load_credit": "datasets",
-    "load_model": "model_file",
-    "save_model": "model_file",
+    "load_model": "models.file",
+    "save_model": "models.file",
     "write_report": "report",
 }
 
@@ -67,7 +67,8 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from dpfair.certificate import Certificate
+    from dpfair.certificate.claims import Certificate
+    from dpfair.data.schema import Schema
     from dpfair.datasets import load_adult, load_credit
     from dpfair.errors import (
         BudgetError,
@@ -79,17 +80,16 @@ if TYPE_CHECKING:
     )
     from dpfair.learners.boosting import PrivateBoosting
     from dpfair.learners.logistic import PrivateLogisticRegression
-    from dpfair.model_file import load_model, save_model
-    from dpfair.postprocessor import FairPostProcessor
+    from dpfair.methods.fair_classifier import PrivateFairClassifier
+    from dpfair.methods.post_processor import FairPostProcessor
+    from dpfair.methods.search import PrivateSearchCV
+    from dpfair.models.file import load_model, save_model
     from dpfair.privacy.accountants import calibrate, epsilons
     from dpfair.privacy.ledger import Ledger
-    from dpfair.privacy.ledger_file import LedgerFile
+    from dpfair.privacy.ledger_file.file import LedgerFile
     from dpfair.privacy.noise import Noise
     from dpfair.privacy.payment import ChargeTo
-    from dpfair.private_fair import PrivateFairClassifier
     from dpfair.report import write_report
-    from dpfair.schema import Schema
-    from dpfair.search import PrivateSearchCV
 
 
 def __getattr__(name: str) -> object:

@@ -10,24 +10,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfair import validate
+from dpfair.data.table import encode, get_column, outcome_codes, words
+from dpfair.data.tabular import check_table, column_name, label_array
 from dpfair.errors import InputError
-from dpfair.fairness.bands import fixed_accuracy, fixed_bound
+from dpfair.fairness.bounds.bands import fixed_accuracy, fixed_bound
 from dpfair.fairness.metrics import accuracy, group_rates, parity_gap, sampling_floor
 from dpfair.fairness.notions import Notion, group_values, notion_of
 from dpfair.fairness.rates import Interval
 from dpfair.fairness.release import HALF, Release, dependence_of, release_table, table_events
 from dpfair.fairness.undeclared import undeclared_shares
-from dpfair.model_file import model_digest
-from dpfair.model_limits import round_up_digits
+from dpfair.methods.fair_classifier import PrivateFairClassifier
+from dpfair.methods.limits import round_up_digits
+from dpfair.models.file import model_digest
 from dpfair.privacy.accountants import MOST_EPSILON
 from dpfair.privacy.events import DpEvent
 from dpfair.privacy.ledger import Ledger
 from dpfair.privacy.noise import noise_source
 from dpfair.privacy.payment import ChargeTo, Payment
-from dpfair.private_fair import PrivateFairClassifier
-from dpfair.split import bound_units
-from dpfair.table import encode, get_column, outcome_codes, words
-from dpfair.tabular import check_table, column_name, label_array
+from dpfair.privacy.split import bound_units
 
 __all__ = ["PrivateMetrics", "check_budget", "evaluate", "evaluate_privately"]
 

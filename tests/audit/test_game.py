@@ -14,7 +14,7 @@ from dpfair.audit.distinguish import Listening
 from dpfair.audit.game import _shown, canary_game, canary_records, claims_of
 from dpfair.audit.sample import sample_schema, table_of
 from dpfair.errors import InputError
-from dpfair.postprocessor import FairPostProcessor
+from dpfair.methods.post_processor import FairPostProcessor
 from dpfair.privacy.assumptions import Assumption
 from dpfair.privacy.events import gaussian_steps, noisy_table
 from dpfair.privacy.ledger import Ledger

@@ -7,9 +7,9 @@ import pytest
 
 from dpfair.audit.neighbours import neighbours
 from dpfair.audit.sample import PERSON, sample_schema
+from dpfair.data.table import encode
 from dpfair.learners.features import design
 from dpfair.privacy.events import RELATIONS
-from dpfair.table import encode
 
 SCHEMA = sample_schema()
 

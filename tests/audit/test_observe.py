@@ -12,7 +12,7 @@ from dpfair.audit.catalogue import CATALOGUE
 from dpfair.audit.observe import observe
 from dpfair.audit.sample import probe_table, sample_records, sample_schema, table_of
 from dpfair.audit.tape import Session
-from dpfair.private_fair import PrivateFairClassifier
+from dpfair.methods.fair_classifier import PrivateFairClassifier
 
 SCHEMA = sample_schema()
 TABLE = table_of(SCHEMA, sample_records(SCHEMA, 30))

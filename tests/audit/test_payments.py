@@ -8,7 +8,7 @@ import pytest
 from dpfair.audit.observe import Run
 from dpfair.audit.payments import check_exposure, check_payments
 from dpfair.audit.tape import Heard
-from dpfair.certificate import Certificate, FairnessClaim, PrivacyClaim
+from dpfair.certificate.claims import Certificate, FairnessClaim, PrivacyClaim
 from dpfair.errors import InputError
 from dpfair.privacy.assumptions import Assumption
 from dpfair.privacy.draw import Question

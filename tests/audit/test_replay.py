@@ -9,9 +9,9 @@ import pytest
 
 import dpfair.fairness.release as release
 import dpfair.learners.logistic as logistic
-import dpfair.methods.dp_fermi as dp_fermi
-import dpfair.private_fair as private_fair
-import dpfair.search as search
+import dpfair.methods.dp_fermi.method as dp_fermi
+import dpfair.methods.fair_classifier as private_fair
+import dpfair.methods.search as search
 from dpfair import InputError, PrivateLogisticRegression
 from dpfair.audit.catalogue import CATALOGUE, Method, PrivateBatch
 from dpfair.audit.neighbours import neighbours
@@ -19,15 +19,15 @@ from dpfair.audit.observe import Run
 from dpfair.audit.replay import _too_far, neighbours_of, replay, replay_method
 from dpfair.audit.sample import probe_table, sample_schema
 from dpfair.audit.tape import Session
+from dpfair.data.table import words
+from dpfair.data.tabular import TabularInput
 from dpfair.learners.descent import FlatClip
-from dpfair.methods.dp_fermi import DPFermi
+from dpfair.methods.dp_fermi.method import DPFermi
+from dpfair.methods.search import _Table
 from dpfair.privacy.assumptions import Assumption
 from dpfair.privacy.draw import Draw, Question
 from dpfair.privacy.events import step_event
 from dpfair.privacy.ledger import Ledger
-from dpfair.search import _Table
-from dpfair.table import words
-from dpfair.tabular import TabularInput
 
 SCHEMA = sample_schema()
 METHODS = {method.name: method for method in CATALOGUE}

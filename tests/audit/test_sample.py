@@ -16,8 +16,8 @@ from dpfair.audit.sample import (
     sample_schema,
     table_of,
 )
-from dpfair.schema import Numeric
-from dpfair.table import encode, outcome_codes, words
+from dpfair.data.schema import Numeric
+from dpfair.data.table import encode, outcome_codes, words
 
 
 @pytest.fixture(params=["sample", "loans", "adult", "credit", "groups by two", "no groups"])

@@ -15,7 +15,7 @@ from dpfair.audit.catalogue import CATALOGUE
 from dpfair.audit.counts import count_mechanisms
 from dpfair.audit.precision import STATED, precision_mechanisms
 from dpfair.cli import _run
-from dpfair.postprocessor import FairPostProcessor
+from dpfair.methods.post_processor import FairPostProcessor
 from dpfair.privacy.noise import Noise
 
 COMMAND = import_module("dpfair.cli.audit")  # its name in the package is the function's

@@ -12,7 +12,7 @@ import pytest
 from sample_tables import LOANS, make_loans
 
 from dpfair import Schema
-from dpfair.certificate import round_down, round_up
+from dpfair.certificate.claims import round_down, round_up
 from dpfair.cli import _run
 from dpfair.fairness.frontier import FrontierPoint
 from dpfair.fairness.rules import Rule
@@ -145,7 +145,7 @@ def test_a_frontier_marks_constant_rules_and_gaps_that_are_too_large(capsys, mon
         frontier=lambda notion, allowed: points,
         certificate_=SimpleNamespace(fairness=SimpleNamespace(confidence=0.95)),
     )
-    monkeypatch.setattr("dpfair.model_file.load_model", lambda path: model)
+    monkeypatch.setattr("dpfair.models.file.load_model", lambda path: model)
     code, out, err = run(capsys, "frontier", "m.dpfair")
     assert code == 0
     first, second = out.splitlines()[1:]

@@ -12,7 +12,7 @@ from sample_tables import LOANS
 from dpfair import BudgetError, PrivateFairClassifier, Schema
 from dpfair.cli import _run
 from dpfair.privacy.events import noisy_table
-from dpfair.privacy.ledger_file import LedgerFile
+from dpfair.privacy.ledger_file.file import LedgerFile
 from dpfair.privacy.payment import whole_event
 
 
@@ -187,7 +187,7 @@ def test_a_scope_is_declared_once(capsys, path):
 
 
 def test_a_ledger_of_another_format_is_told_what_to_do(capsys, path, monkeypatch):
-    from dpfair.privacy import ledger_rows
+    from dpfair.privacy.ledger_file import rows as ledger_rows
 
     with monkeypatch.context() as patch:
         patch.setattr(ledger_rows, "FORMAT", 1)

@@ -191,7 +191,7 @@ def test_too_small_a_budget_is_refused_with_the_least_that_works(
 def test_a_schema_that_no_model_file_can_hold_is_refused_before_anything_is_paid(
     folder, capsys, monkeypatch
 ):
-    from dpfair import model_limits
+    from dpfair.methods import limits as model_limits
 
     length = len(json.dumps(Schema.from_dict(LOANS).to_dict()))
     for limit, most in {"MOST_HEADER": length, "MOST_WEIGHTS": 5, "_MOST_MECHANISMS": 1}.items():

@@ -19,7 +19,7 @@ from dpfair import (
     PrivateLogisticRegression,
     PrivateSearchCV,
 )
-from dpfair.methods.dp_fermi import DPFermi
+from dpfair.methods.dp_fermi.method import DPFermi
 
 ESTIMATORS = [
     PrivateLogisticRegression(),

@@ -22,14 +22,14 @@ from dpfair.audit.differences import IGNORED, parts_of
 from dpfair.audit.neighbours import COINS
 from dpfair.audit.replay import neighbours_of, replay_method
 from dpfair.audit.sample import sample_schema
-from dpfair.certificate import FairnessClaim
+from dpfair.certificate.claims import FairnessClaim
 from dpfair.fairness.notions import NOTIONS
 from dpfair.learners.descent import ARITHMETICS
 from dpfair.learners.logistic import SOLVERS, PrivateLogisticRegression
-from dpfair.methods import dp_fermi
-from dpfair.methods.dp_fermi import DPFermi
+from dpfair.methods.dp_fermi import method as dp_fermi
+from dpfair.methods.dp_fermi.method import DPFermi
+from dpfair.methods.search import PrivateSearchCV
 from dpfair.privacy.events import RELATIONS
-from dpfair.search import PrivateSearchCV
 
 SCHEMA = sample_schema()
 
@@ -45,7 +45,7 @@ def pure_functions_run_once():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("dpfair.fairness.rates._GRID", 20)
         for owner, names in {
-            "dpfair.private_fair": [
+            "dpfair.methods.fair_classifier": [
                 "best_rule",
                 "corrected_rule",
                 "placed_rule",
@@ -55,7 +55,7 @@ def pure_functions_run_once():
             "dpfair.evaluation": ["fixed_bound", "fixed_accuracy"],
             "dpfair.learners.logistic": ["calibrate"],
             "dpfair.learners.boosting": ["calibrate_event"],
-            "dpfair.methods.dp_fermi": ["calibrate"],
+            "dpfair.methods.dp_fermi.method": ["calibrate"],
         }.items():
             module = importlib.import_module(owner)
             for name in names:

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from dpfair.errors import FairnessWarning, InputError
-from dpfair.fairness.bands import accuracy_bound, band_bound
-from dpfair.fairness.decide import best_rule
+from dpfair.fairness.bounds.bands import accuracy_bound, band_bound
+from dpfair.fairness.choice import best_rule
 from dpfair.fairness.frontier import FRONTIER_TOLERANCES, frontier
 from dpfair.fairness.notions import NOTIONS
 from dpfair.fairness.optimal import Aim

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from dpfair import InputError, PrivateBoosting, PrivateFairClassifier, load_model, save_model
+from dpfair.data.table import encode
 from dpfair.learners import boosting
 from dpfair.learners.trees import BoostedScorer, RandomTrees
 from dpfair.privacy.accountants import epsilon_of
 from dpfair.privacy.draw import Draw
 from dpfair.privacy.events import compose, has_floating_noise, noisy_table
 from dpfair.privacy.noise import Noise, noise_from
-from dpfair.table import encode
 
 
 def test_the_structure_depends_on_the_schema_alone(loans, loan_schema):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from dpfair import Noise
+from dpfair.data.table import encode
 from dpfair.learners import compiled
 from dpfair.learners.descent import (
     Batch,
@@ -18,7 +19,6 @@ from dpfair.learners.descent import (
 )
 from dpfair.learners.features import FEATURES, design
 from dpfair.privacy.ledger import Receipt
-from dpfair.table import encode
 
 pytestmark = pytest.mark.skipif(not compiled.available(), reason="needs the extra 'fast'")
 

@@ -10,6 +10,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from dpfair.data.schema import Categorical, Numeric, Outcome, Schema
+from dpfair.data.table import Records, encode
 from dpfair.learners.compiled import available, logistic_sum
 from dpfair.learners.descent import Batch, FlatClip, LogisticLoss, clipped_sum
 from dpfair.learners.features import (
@@ -21,8 +23,6 @@ from dpfair.learners.features import (
     design,
     feature_names,
 )
-from dpfair.schema import Categorical, Numeric, Outcome, Schema
-from dpfair.table import Records, encode
 
 
 @pytest.mark.parametrize(("name", "width"), [("adult", 102), ("credit", 85)])

@@ -15,12 +15,12 @@ from dpfair import (
     load_model,
     save_model,
 )
+from dpfair.data.table import encode
 from dpfair.learners.features import design, feature_names
 from dpfair.learners.logistic import PAPER_SETTINGS
 from dpfair.learners.scorer import LinearScorer
 from dpfair.privacy.events import has_floating_noise
 from dpfair.privacy.noise import Noise
-from dpfair.table import encode
 
 
 def test_at_epsilon_3_it_equals_the_non_private_model(adult):

@@ -13,7 +13,7 @@ from dpfair.learners.boosting import BoostingPlan
 from dpfair.learners.descent import Batch, Descent, FlatClip, clipped_sum
 from dpfair.learners.design import Design
 from dpfair.learners.exact import MULTIPLIERS, NORMS, Grid
-from dpfair.methods.dp_fermi import DPFermi
+from dpfair.methods.dp_fermi.method import DPFermi
 
 SMALLEST, LARGEST = NORMS
 IMPOSSIBLE = [0.0, -1.0, 1e-305, 1e-45, SMALLEST / 2, LARGEST * 2, math.inf, math.nan]

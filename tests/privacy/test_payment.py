@@ -20,7 +20,7 @@ from dpfair import (
 )
 from dpfair.errors import PaidBeforeError, ReceiptError, SchemaError
 from dpfair.evaluation import evaluate_privately
-from dpfair.methods.dp_fermi import DPFermi
+from dpfair.methods.dp_fermi.method import DPFermi
 from dpfair.privacy.draw import Draw
 from dpfair.privacy.events import OneOfDpEvent, gaussian_steps, noisy_table, parts
 from dpfair.privacy.payment import job_digest, whole_event

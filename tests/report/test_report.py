@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from dpfair import FairPostProcessor, PrivateFairClassifier, Schema
-from dpfair.certificate import round_down, round_up
+from dpfair.certificate.claims import round_down, round_up
 from dpfair.errors import InputError
 from dpfair.report import render_report, write_report
 from dpfair.report.account import scope_costs

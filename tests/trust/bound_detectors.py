@@ -15,16 +15,17 @@ from trust.coverage import evaluation_held
 from trust.levels import asked
 from trust.registry import detector
 
-from dpfair import certificate
-from dpfair.certificate import FairnessClaim
-from dpfair.fairness import bands, certificates, placement
-from dpfair.fairness.decide import Decision
+from dpfair.certificate import claims as certificate
+from dpfair.certificate.claims import FairnessClaim
+from dpfair.fairness.bounds import bands, placement
+from dpfair.fairness.bounds import paper as certificates
+from dpfair.fairness.bounds.tails import expected_chance, reaches
+from dpfair.fairness.choice import Decision
 from dpfair.fairness.notions import NOTIONS
 from dpfair.fairness.optimal import Aim
 from dpfair.fairness.rates import NoisyRate
 from dpfair.fairness.release import Release
 from dpfair.fairness.rules import Rule
-from dpfair.fairness.tails import expected_chance, reaches
 
 PARITY = NOTIONS["demographic_parity"]
 ROUNDING = 1 + 1e-9

@@ -19,12 +19,12 @@ from sample_tables import LOANS, make_loans
 from scipy.stats import binom
 
 from dpfair import PrivateFairClassifier, Schema
-from dpfair.certificate import FairnessClaim
+from dpfair.certificate.claims import FairnessClaim
 from dpfair.evaluation import evaluate_privately
-from dpfair.fairness.decide import best_rule, corrected_rule, placed_rule
+from dpfair.fairness.bounds.placement import GRAIN
+from dpfair.fairness.choice import best_rule, corrected_rule, placed_rule
 from dpfair.fairness.notions import NOTIONS
 from dpfair.fairness.optimal import Aim
-from dpfair.fairness.placement import GRAIN
 from dpfair.fairness.release import Release
 from dpfair.fairness.rules import Rule, parity_rule
 

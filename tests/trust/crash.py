@@ -22,7 +22,7 @@ from pathlib import Path
 
 from dpfair.errors import LedgerFileError
 from dpfair.privacy.events import noisy_table
-from dpfair.privacy.ledger_file import LedgerFile
+from dpfair.privacy.ledger_file.file import LedgerFile
 
 EVENT = noisy_table("1/1000", "add_remove")
 BUDGET = 10**6

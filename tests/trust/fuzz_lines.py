@@ -14,7 +14,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from dpfair import table
+from dpfair.data import table
 from dpfair.errors import DpfairError
 
 __all__ = ["examine_lines", "fuzz_lines", "random_lines", "reference"]

@@ -52,11 +52,11 @@ from dpfair import (
     load_model,
     save_model,
 )
+from dpfair.data.schema import Categorical, Numeric, Outcome, Schema
 from dpfair.errors import DpfairError
 from dpfair.evaluation import evaluate
-from dpfair.methods.dp_fermi import DPFermi
+from dpfair.methods.dp_fermi.method import DPFermi
 from dpfair.privacy.ledger import Ledger
-from dpfair.schema import Categorical, Numeric, Outcome, Schema
 
 __all__ = ["ESTIMATORS", "Case", "cases", "examine", "examine_cli", "fuzz"]
 
@@ -269,7 +269,7 @@ def _alone(make: Callable[..., Any], **settings: Any) -> Callable[[Case], Any]:
 
 
 def _above_zero(table: Any) -> np.ndarray:
-    from dpfair.table import column_names, get_column, numbers
+    from dpfair.data.table import column_names, get_column, numbers
 
     values = numbers(get_column(table, column_names(table)[0]))
     return np.nan_to_num(values) > 0

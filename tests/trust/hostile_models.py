@@ -50,7 +50,7 @@ def honest_models() -> Honest:
         PrivateSearchCV,
         Schema,
     )
-    from dpfair.model_file import model_bytes
+    from dpfair.models.file import model_bytes
 
     X, y = make_loans()
     schema, quick = Schema.from_dict(LOANS), PrivateLogisticRegression(steps=20)
@@ -449,11 +449,11 @@ def _table(release: dict[str, Any], groups: int, bins: int, noise: float, count:
 
 def _with_its_rule(header: dict[str, Any]) -> None:
     """The rule that really follows, so that nothing is wrong before the certificate."""
-    from dpfair.fairness.decide import best_rule, placed_rule
+    from dpfair.fairness.choice import best_rule, placed_rule
     from dpfair.fairness.notions import notion_of
     from dpfair.fairness.optimal import Aim
     from dpfair.fairness.release import Release
-    from dpfair.model_file import _rule_to_json
+    from dpfair.models.file import _rule_to_json
 
     release, aim = (
         Release.from_json(header["release"]),
@@ -740,7 +740,7 @@ def certified_again(name: str, of: str, change: Callable[[Any], object]) -> None
         from safetensors.numpy import load, save
 
         from dpfair import load_model
-        from dpfair.model_file import _header
+        from dpfair.models.file import _header
 
         with tempfile.NamedTemporaryFile(suffix=".dpfair") as file:
             Path(file.name).write_bytes(honest[of])

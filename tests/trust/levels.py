@@ -15,7 +15,8 @@ from unittest.mock import patch
 import numpy as np
 from scipy.stats import chi2
 
-from dpfair.fairness import certificates, placement
+from dpfair.fairness.bounds import paper as certificates
+from dpfair.fairness.bounds import placement
 from dpfair.fairness.rates import NoisyRate
 
 __all__ = ["Asked", "asked"]

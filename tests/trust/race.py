@@ -11,7 +11,7 @@ from pathlib import Path
 
 from dpfair.errors import BudgetError, InputError
 from dpfair.privacy.events import noisy_table
-from dpfair.privacy.ledger_file import LedgerFile
+from dpfair.privacy.ledger_file.file import LedgerFile
 
 COST = Fraction(1, 500)
 

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from dpfair import PrivateFairClassifier, Schema
-from dpfair.certificate import FairnessClaim
+from dpfair.certificate.claims import FairnessClaim
 
 GROUPS = tuple("abcdefgh")
 SIZES = (0.5, 0.3, 0.12, 0.05, 0.015, 0.008, 0.005, 0.002)

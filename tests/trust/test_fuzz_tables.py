@@ -35,10 +35,10 @@ from dpfair import (
     PrivateLogisticRegression,
     Schema,
 )
+from dpfair.data.schema import Categorical, Numeric, Outcome
+from dpfair.data.table import encode, numbers, plain_array, read_table, sound_table, words
 from dpfair.errors import SchemaError
-from dpfair.privacy.ledger_file import LedgerFile
-from dpfair.schema import Categorical, Numeric, Outcome
-from dpfair.table import encode, numbers, plain_array, read_table, sound_table, words
+from dpfair.privacy.ledger_file.file import LedgerFile
 
 SCHEMA = Schema.from_dict(LOANS)
 GENERATED = settings(
@@ -112,21 +112,21 @@ def broken_encoder(*_):
 
 
 BROKEN = {
-    "a value is refused": ("dpfair.tabular.encode", broken_encoder),
+    "a value is refused": ("dpfair.data.tabular.encode", broken_encoder),
     "a value is shown": (
-        "dpfair.tabular.known_groups",
+        "dpfair.data.tabular.known_groups",
         lambda *_: (_ for _ in ()).throw(InputError(f"unknown group {SECRET_WORD}")),
     ),
     "a foreign error": (
-        "dpfair.tabular.known_groups",
+        "dpfair.data.tabular.known_groups",
         lambda *_: (_ for _ in ()).throw(ValueError("unknown group")),
     ),
     "a foreign warning": (
-        "dpfair.tabular.known_groups",
+        "dpfair.data.tabular.known_groups",
         lambda *_: warnings.warn("something", RuntimeWarning, stacklevel=1),
     ),
     "a schema of the data": (
-        "dpfair.tabular._class_values",
+        "dpfair.data.tabular._class_values",
         lambda label, labels: np.array(["no", "yes"]),
     ),
 }

@@ -24,14 +24,14 @@ from dpfair import (
     PrivateLogisticRegression,
     Schema,
     load_model,
-    model_limits,
     save_model,
 )
 from dpfair.cli import _run
 from dpfair.errors import ModelFileError
-from dpfair.fairness.placement import Window, placement_grid
+from dpfair.fairness.bounds.placement import Window, placement_grid
 from dpfair.fairness.release import Release
-from dpfair.private_fair import MOST_PLACED_GROUPS
+from dpfair.methods import limits as model_limits
+from dpfair.methods.fair_classifier import MOST_PLACED_GROUPS
 
 MOST_SECONDS = 1.0
 MOST_MEGABYTES = 100
@@ -146,7 +146,7 @@ def test_the_command_line_says_one_sentence(command, files, folder, capfd):
     "kind", ["placed", "corrected", "bands", "flips", "check", "boosted", "groups", "search"]
 )
 def test_an_honest_file_is_read_and_says_the_same_again(kind, honest, folder):
-    from dpfair.model_file import model_bytes
+    from dpfair.models.file import model_bytes
 
     path = folder / f"{kind}.dpfair"
     path.write_bytes(honest[kind])

@@ -10,8 +10,8 @@ import time
 import pytest
 from trust import crash, race, tamper
 
-from dpfair.privacy.ledger_file import LedgerFile
-from dpfair.privacy.scopes import Scopes
+from dpfair.privacy.ledger_file.file import LedgerFile
+from dpfair.privacy.ledger_file.scopes import Scopes
 
 
 @pytest.mark.parametrize("run", [race.race_processes, race.race_threads])

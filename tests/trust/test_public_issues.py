@@ -32,7 +32,9 @@ from dpfair import (
     epsilons,
 )
 from dpfair.audit.tape import Session
-from dpfair.certificate import round_down, round_up
+from dpfair.certificate.claims import round_down, round_up
+from dpfair.data.schema import Categorical, Numeric, Outcome
+from dpfair.data.table import encode
 from dpfair.errors import ReceiptError, SchemaError
 from dpfair.fairness.rates import noise_masses, noise_quantile
 from dpfair.fairness.release import exact_counts, release_table
@@ -41,9 +43,7 @@ from dpfair.learners.features import design
 from dpfair.privacy.accountants import epsilon
 from dpfair.privacy.events import gaussian_steps, noisy_table, step_event
 from dpfair.privacy.noise import noise_from
-from dpfair.schema import Categorical, Numeric, Outcome
-from dpfair.split import coin_split
-from dpfair.table import encode
+from dpfair.privacy.split import coin_split
 
 SCHEMA = Schema.from_dict(LOANS)
 EXTREME = {"age": 90, "income": 100.0, "job": "nurse", "sex": "m"}

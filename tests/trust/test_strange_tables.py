@@ -20,7 +20,7 @@ from trust.strange_tables import (
 )
 
 from dpfair import PrivateFairClassifier
-from dpfair.certificate import FairnessClaim
+from dpfair.certificate.claims import FairnessClaim
 from dpfair.errors import FairnessWarning
 from dpfair.fairness.release import HALF, Release
 from dpfair.fairness.rules import Rule, parity_rule

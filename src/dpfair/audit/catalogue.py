@@ -21,21 +21,21 @@ from numpy.typing import NDArray
 
 from dpfair.audit.differences import PerRecord
 from dpfair.audit.sample import PERSON, sample_records, table_of
+from dpfair.data.schema import Schema
+from dpfair.data.table import get_column, numbers
 from dpfair.errors import FairnessWarning
 from dpfair.evaluation import evaluate_privately
 from dpfair.fairness.notions import NOTIONS
 from dpfair.learners.boosting import PrivateBoosting
 from dpfair.learners.logistic import PrivateLogisticRegression
 from dpfair.methods.algorithm2 import paper_algorithm2
-from dpfair.methods.dp_fermi import DPFermi
-from dpfair.postprocessor import FairPostProcessor
+from dpfair.methods.dp_fermi.method import DPFermi
+from dpfair.methods.fair_classifier import PrivateFairClassifier
+from dpfair.methods.post_processor import FairPostProcessor
+from dpfair.methods.search import PrivateSearchCV
 from dpfair.privacy.ledger import Ledger
-from dpfair.privacy.ledger_file import LedgerFile
+from dpfair.privacy.ledger_file.file import LedgerFile
 from dpfair.privacy.payment import Payment
-from dpfair.private_fair import PrivateFairClassifier
-from dpfair.schema import Schema
-from dpfair.search import PrivateSearchCV
-from dpfair.table import get_column, numbers
 
 __all__ = ["CATALOGUE", "Method"]
 

@@ -16,15 +16,15 @@ from numpy.typing import NDArray
 
 from dpfair.audit.distinguish import Listening, Mechanism
 from dpfair.audit.worlds import OF_A_PERSON, REPLACED, Release, counted
-from dpfair.batch import BATCH_BINS, decide_batch
+from dpfair.fairness.batch import BATCH_BINS, decide_batch
 from dpfair.fairness.release import release_accepted, release_table
-from dpfair.postprocessor import FairPostProcessor
+from dpfair.methods.post_processor import FairPostProcessor
+from dpfair.methods.search import _right_and_wrong
 from dpfair.privacy.accountants import epsilon_of
 from dpfair.privacy.events import DpEvent, best_of_runs, compose, noisy_table, pure_epsilon
 from dpfair.privacy.ledger import Ledger, Receipt
 from dpfair.privacy.noise import noise_from
-from dpfair.search import _right_and_wrong
-from dpfair.split import coin_split
+from dpfair.privacy.split import coin_split
 
 __all__ = ["EPSILON", "count_mechanisms", "table_release"]
 

@@ -24,13 +24,13 @@ from dpfair.audit.catalogue import Method
 from dpfair.audit.distinguish import Finding, Listening
 from dpfair.audit.entries import sharp_delta
 from dpfair.audit.sample import Record, Table, sample_records, table_of
+from dpfair.data.schema import Schema
+from dpfair.data.table import encode
 from dpfair.errors import DpfairError, InputError
 from dpfair.privacy.accountants import epsilon_of
 from dpfair.privacy.events import path_events
 from dpfair.privacy.ledger import Ledger
 from dpfair.privacy.noise import noise_from
-from dpfair.schema import Schema
-from dpfair.table import encode
 
 __all__ = ["FEWEST_FITS", "canary_game", "canary_records", "claims_of"]
 

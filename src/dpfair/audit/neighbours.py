@@ -27,11 +27,11 @@ from typing import Any
 
 from dpfair import validate
 from dpfair.audit.sample import PERSON, Record, Table, group_columns, sample_records, table_of
+from dpfair.data.schema import Categorical, Numeric, Outcome, Schema
+from dpfair.data.table import encode, group_codes_of, outcome_codes, words
 from dpfair.learners.features import design
 from dpfair.privacy.assumptions import MEMBERSHIP, PARTS
 from dpfair.privacy.events import RELATIONS
-from dpfair.schema import Categorical, Numeric, Outcome, Schema
-from dpfair.table import encode, group_codes_of, outcome_codes, words
 
 __all__ = ["Pair", "neighbours"]
 

@@ -12,10 +12,10 @@ from typing import Any
 from dpfair.audit.sample import Table
 from dpfair.audit.tape import Diverged, Heard, Session
 from dpfair.errors import InputError
-from dpfair.model_file import model_bytes
+from dpfair.methods.fair_classifier import PrivateFairClassifier
+from dpfair.models.file import model_bytes
 from dpfair.privacy.ledger import Ledger
 from dpfair.privacy.noise import noise_from
-from dpfair.private_fair import PrivateFairClassifier
 
 __all__ = ["Run", "observe"]
 

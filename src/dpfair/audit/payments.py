@@ -17,7 +17,7 @@ from typing import Any
 
 from dpfair.audit.observe import Run
 from dpfair.audit.tape import Heard
-from dpfair.certificate import search_of
+from dpfair.certificate.claims import search_of
 from dpfair.errors import InputError
 from dpfair.privacy.events import DpEvent, drawable
 from dpfair.privacy.ledger import Ledger

@@ -42,10 +42,10 @@ from dpfair.audit.observe import Run, observe
 from dpfair.audit.payments import check_exposure, check_payments
 from dpfair.audit.sample import Table, probe_table
 from dpfair.audit.tape import Session
+from dpfair.data.schema import Schema
 from dpfair.privacy.assumptions import MEMBERSHIP
 from dpfair.privacy.draw import Question
 from dpfair.privacy.events import parts
-from dpfair.schema import Schema
 
 __all__ = ["Recording", "ReplayReport", "Violation", "neighbours_of", "replay", "replay_method"]
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dpfair.data.schema import Numeric, Outcome, Schema
 from dpfair.errors import InputError
 from dpfair.privacy.noise import Noise
-from dpfair.schema import Numeric, Outcome, Schema
 
 if TYPE_CHECKING:
     import polars as pl

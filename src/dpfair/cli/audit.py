@@ -110,7 +110,7 @@ def _method(method: Method, fits: int, noise: Listening) -> AuditReport:
 def _model(path: Path, samples: int, noise: Listening) -> AuditReport:
     from dpfair.audit.distinguish import distinguish_all
     from dpfair.audit.entries import entry_mechanisms
-    from dpfair.model_file import load_model
+    from dpfair.models.file import load_model
 
     model = load_model(path)
     ledger, privacy = model.ledger_, model.certificate_.privacy

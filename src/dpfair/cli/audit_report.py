@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dpfair.audit.distinguish import Finding
     from dpfair.audit.replay import ReplayReport
-    from dpfair.certificate import PrivacyClaim
+    from dpfair.certificate.claims import PrivacyClaim
 
 __all__ = ["AuditReport"]
 

@@ -37,14 +37,14 @@ def demo(
     make_folder(out)
     check_writable(out / "model.dpfair", out / "report.html")
 
-    from dpfair.certificate import round_down, round_up
+    from dpfair.certificate.claims import round_down, round_up
     from dpfair.datasets import load_adult, load_credit
     from dpfair.evaluation import evaluate
-    from dpfair.model_file import save_model
+    from dpfair.methods.fair_classifier import PrivateFairClassifier
+    from dpfair.models.file import save_model
     from dpfair.privacy.noise import Noise
-    from dpfair.private_fair import PrivateFairClassifier
+    from dpfair.privacy.split import coin_split
     from dpfair.report import write_report
-    from dpfair.split import coin_split
 
     data = load_adult() if dataset == "adult" else load_credit()
     # The model must not see the coins of the split again.

@@ -37,7 +37,7 @@ def evaluate(
     from dpfair.cli.paying import keep_numbers, kept_numbers
     from dpfair.evaluation import check_budget, evaluate_privately
     from dpfair.evaluation import evaluate as measure
-    from dpfair.model_file import load_model
+    from dpfair.models.file import load_model
 
     to = charge_to(ledger, scope, key, new_scope)
     if to is not None and private_epsilon is None:
@@ -86,7 +86,7 @@ def _print_internal(result: dict[str, Any]) -> None:
 
 
 def _show_private(result: dict[str, Any], *, as_json: bool) -> None:
-    from dpfair.certificate import round_down, round_up
+    from dpfair.certificate.claims import round_down, round_up
     from dpfair.fairness.notions import NOTIONS
     from dpfair.fairness.undeclared import many_undeclared
 

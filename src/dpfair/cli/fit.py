@@ -33,15 +33,15 @@ from dpfair.cli.output import (
     say,
 )
 from dpfair.cli.tables import data_file, needed_columns, read_data, shipped_schema
+from dpfair.data.schema import Schema
+from dpfair.data.table import column_names
 from dpfair.errors import InputError, LedgerFileError, SchemaError
-from dpfair.schema import Schema
-from dpfair.table import column_names
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from dpfair.methods.fair_classifier import PrivateFairClassifier
     from dpfair.privacy.payment import ChargeTo
-    from dpfair.private_fair import PrivateFairClassifier
 
 
 def fit(
@@ -120,7 +120,7 @@ def fit(
     declared = _with_columns(declared, label, sensitive)
 
     from dpfair.learners.logistic import PrivateLogisticRegression
-    from dpfair.private_fair import PrivateFairClassifier
+    from dpfair.methods.fair_classifier import PrivateFairClassifier
 
     model = PrivateFairClassifier(
         epsilon,
@@ -202,7 +202,7 @@ def _fit(
 
 
 def _left(payer: ChargeTo) -> str:
-    from dpfair.privacy.ledger_file import LedgerFile
+    from dpfair.privacy.ledger_file.file import LedgerFile
 
     file = LedgerFile(payer.path)
     return f"{amount(file.spent)} of {file.epsilon:g} spent by {len(file.entries)} charges"
@@ -225,8 +225,8 @@ def _costs(text: str) -> tuple[float, float]:
 def _inferred(
     frame: pl.DataFrame, label: str | None, sensitive: str | None, unit: str | None
 ) -> Schema:
-    from dpfair.inference import infer_outcome, infer_schema
-    from dpfair.tabular import MOST_GROUPS
+    from dpfair.data.infer import infer_outcome, infer_schema
+    from dpfair.data.tabular import MOST_GROUPS
 
     for given, option in ((label, "--label"), (sensitive, "--sensitive")):
         if given is None:
@@ -285,7 +285,7 @@ def _with_columns(schema: Schema, label: str | None, sensitive: str | None) -> S
 
 
 def _show_plan(model: PrivateFairClassifier, schema: Schema, *, as_json: bool) -> None:
-    from dpfair.judgement import delta_warning
+    from dpfair.certificate.judgement import delta_warning
     from dpfair.privacy.events import event_to_json
 
     model.check_budget(schema)
@@ -339,7 +339,7 @@ def _plan_words(model: PrivateFairClassifier, schema: Schema) -> str:
 def _write(model: PrivateFairClassifier, out: Path | None, report: Path | None) -> None:
     """Write what was asked for; a model that was paid for is not lost when that fails."""
     if out is not None:
-        from dpfair.model_file import model_bytes, write_model
+        from dpfair.models.file import model_bytes, write_model
 
         content = model_bytes(model)
         try:
@@ -359,7 +359,7 @@ def _write(model: PrivateFairClassifier, out: Path | None, report: Path | None) 
 
 def _rescued(model: PrivateFairClassifier, error: InputError) -> InputError:
     """The error, with the place where the model is now; nobody can pay for the same one again."""
-    from dpfair.model_file import model_bytes, write_model
+    from dpfair.models.file import model_bytes, write_model
 
     content, name = model_bytes(model), f"rescued-{secrets.token_hex(8)}.dpfair"
     for folder in (Path.cwd(), Path(tempfile.gettempdir())):

@@ -21,9 +21,9 @@ def frontier(
     as_json: AsJson = False,
 ) -> None:
     """Accuracy against the gap, from the counts that MODEL paid for already: it costs nothing."""
-    from dpfair.certificate import round_down, round_up
+    from dpfair.certificate.claims import round_down, round_up
     from dpfair.fairness.frontier import FRONTIER_TOLERANCES
-    from dpfair.model_file import load_model
+    from dpfair.models.file import load_model
 
     allowed = FRONTIER_TOLERANCES if tolerances is None else numbers(tolerances, "--tolerances")
     fitted = load_model(model)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from dpfair.cli.output import amount, print_json
 
 if TYPE_CHECKING:
-    from dpfair.privacy.ledger_file import LedgerFile
+    from dpfair.privacy.ledger_file.file import LedgerFile
     from dpfair.privacy.room import Kind
 
 __all__ = ["print_scopes", "print_summary", "printable"]
@@ -78,12 +78,12 @@ def _default_fit(file: LedgerFile) -> Kind:
 
     Its cost does not depend on the columns of the schema.
     """
+    from dpfair.data.schema import Schema
+    from dpfair.methods.fair_classifier import PrivateFairClassifier
     from dpfair.privacy.accountants import MOST_EPSILON
     from dpfair.privacy.events import DpEvent
     from dpfair.privacy.payment import whole_event
     from dpfair.privacy.room import Kind
-    from dpfair.private_fair import PrivateFairClassifier
-    from dpfair.schema import Schema
 
     schema = Schema.from_dict(
         {

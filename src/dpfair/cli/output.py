@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpfair.errors import InputError
-from dpfair.writing import check_place
+from dpfair.files import check_place
 
 if TYPE_CHECKING:
-    from dpfair.private_fair import PrivateFairClassifier
+    from dpfair.methods.fair_classifier import PrivateFairClassifier
 
 __all__ = [
     "account_lines",

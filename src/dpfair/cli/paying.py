@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from dpfair.cli.output import say
 from dpfair.errors import PaidBeforeError
-from dpfair.model_file import model_bytes, model_from_bytes
-from dpfair.privacy.ledger_file import LedgerFile
+from dpfair.models.file import model_bytes, model_from_bytes
+from dpfair.privacy.ledger_file.file import LedgerFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from dpfair.methods.fair_classifier import PrivateFairClassifier
     from dpfair.privacy.payment import ChargeTo
-    from dpfair.private_fair import PrivateFairClassifier
 
 __all__ = ["keep_model", "keep_numbers", "kept_model", "kept_numbers"]
 

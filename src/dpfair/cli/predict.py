@@ -11,10 +11,10 @@ from dpfair.cli.options import AsJson, Data, ModelFile
 from dpfair.cli.output import check_writable, print_json, say
 from dpfair.cli.tables import data_file, needed_columns, read_data
 from dpfair.errors import InputError
-from dpfair.writing import write_file
+from dpfair.files import write_file
 
 if TYPE_CHECKING:
-    from dpfair.batch import BatchDecisions
+    from dpfair.fairness.batch import BatchDecisions
 
 
 def predict(
@@ -32,7 +32,7 @@ def predict(
     """Decide every record of DATA: its decision and the probability of acceptance."""
     import polars as pl
 
-    from dpfair.model_file import load_model
+    from dpfair.models.file import load_model
 
     check_writable(out, inputs=[model, data_file(data)])
     if batch_epsilon is not None and not batch:
@@ -68,7 +68,7 @@ def predict(
 
 
 def _most(decided: BatchDecisions) -> str:
-    from dpfair.certificate import round_up
+    from dpfair.certificate.claims import round_up
 
     bound = f"at most {round_up(decided.gap_bound)}"
     if decided.confidence == 1:

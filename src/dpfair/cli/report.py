@@ -17,7 +17,7 @@ def report(
     as_json: AsJson = False,
 ) -> None:
     """Write the report of MODEL to an HTML file."""
-    from dpfair.model_file import load_model
+    from dpfair.models.file import load_model
     from dpfair.report import write_report
 
     check_writable(out, inputs=[model])

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dpfair.data.schema import Schema
+from dpfair.data.table import read_table
 from dpfair.errors import SchemaError
-from dpfair.schema import Schema
-from dpfair.table import read_table
 
 if TYPE_CHECKING:
     import polars as pl

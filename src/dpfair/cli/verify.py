@@ -19,7 +19,7 @@ def verify(
     as_json: AsJson = False,
 ) -> None:
     """Check MODEL against its own record and its ledger; exit 1 if anything does not follow."""
-    from dpfair.verification import verify_model
+    from dpfair.models.verify import verify_model
 
     checks = verify_model(model, ledger)
     passed = all(check.passed is not False for check in checks)

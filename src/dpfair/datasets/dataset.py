@@ -8,8 +8,8 @@ from importlib import resources
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
+from dpfair.data.schema import Schema
 from dpfair.errors import DataIntegrityError
-from dpfair.schema import Schema
 
 if TYPE_CHECKING:
     import numpy as np

@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfair import validate
+from dpfair.data.schema import Numeric, Schema
+from dpfair.data.table import Records, encode, outcome_codes, words
 from dpfair.datasets import load_adult, load_credit
 from dpfair.datasets.dataset import Dataset
 from dpfair.errors import FairnessWarning, InputError
@@ -20,10 +22,8 @@ from dpfair.fairness.metrics import accuracy, sampling_floor
 from dpfair.fairness.notions import group_values, notion_of
 from dpfair.learners.boosting import PrivateBoosting
 from dpfair.learners.logistic import PrivateLogisticRegression
+from dpfair.methods.fair_classifier import PrivateFairClassifier
 from dpfair.privacy.noise import Noise
-from dpfair.private_fair import PrivateFairClassifier
-from dpfair.schema import Numeric, Schema
-from dpfair.table import Records, encode, outcome_codes, words
 
 __all__ = [
     "BENCHMARK_MODES",

@@ -11,13 +11,13 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import cross_val_predict
 from sklearn.preprocessing import OrdinalEncoder
 
+from dpfair.data.table import Records, encode, outcome_codes, words
 from dpfair.datasets.dataset import Dataset
 from dpfair.experiments.benchmark import Setting, load_dataset, measured, split
 from dpfair.fairness.metrics import accuracy
 from dpfair.fairness.optimal import optimal_choice
 from dpfair.fairness.release import exact_counts
-from dpfair.private_fair import PrivateFairClassifier
-from dpfair.table import Records, encode, outcome_codes, words
+from dpfair.methods.fair_classifier import PrivateFairClassifier
 
 __all__ = ["boosting_ceiling", "same_scorer_ceiling"]
 

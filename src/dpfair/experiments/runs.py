@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpfair.data.schema import Categorical, Numeric, Outcome
+from dpfair.data.table import outcome_codes, words
 from dpfair.datasets import load_adult, load_credit
 from dpfair.datasets.dataset import Dataset
 from dpfair.errors import InputError
 from dpfair.fairness.metrics import accuracy, parity_gap
 from dpfair.learners.logistic import PAPER_SETTINGS
 from dpfair.methods.algorithm2 import paper_algorithm2
-from dpfair.methods.dp_fermi import DPFermi
+from dpfair.methods.dp_fermi.method import DPFermi
 from dpfair.privacy.accountants import epsilon_of
 from dpfair.privacy.events import gaussian_steps
 from dpfair.privacy.noise import Noise
-from dpfair.schema import Categorical, Numeric, Outcome
-from dpfair.split import coin_split
-from dpfair.table import outcome_codes, words
+from dpfair.privacy.split import coin_split
 
 if TYPE_CHECKING:
     import polars as pl

@@ -10,8 +10,8 @@ import numpy as np
 
 from dpfair.errors import FairnessWarning
 from dpfair.experiments.benchmark import load_dataset
+from dpfair.methods.fair_classifier import PrivateFairClassifier
 from dpfair.privacy.noise import Noise
-from dpfair.private_fair import PrivateFairClassifier
 
 __all__ = ["run_size"]
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dpfair.errors import FairnessWarning, InputError, NoRuleError
-from dpfair.fairness.bands import accuracy_bound, band_bound
-from dpfair.fairness.decide import best_rule
+from dpfair.fairness.bounds.bands import accuracy_bound, band_bound
+from dpfair.fairness.choice import best_rule
 from dpfair.fairness.optimal import Aim
 from dpfair.fairness.release import Release
 from dpfair.fairness.rules import Rule

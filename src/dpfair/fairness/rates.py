@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 
 from dpfair.errors import InputError
-from dpfair.fairness.tails import expected_chance
+from dpfair.fairness.bounds.tails import expected_chance
 
 Floats = NDArray[np.float64]
 Interval = tuple[float, float]

@@ -71,7 +71,7 @@ class Release:
         Public group sizes, or None when the sizes are private and all cells are noisy.
     grain
         If given, scores were dithered to multiples of 1 / grain before they were counted (see
-        :mod:`dpfair.fairness.placement`).
+        :mod:`dpfair.fairness.bounds.placement`).
     dependence
         Empty if the counted records are independent of each other and of the scorer; otherwise
         why they are not. Only independent counts say something certain about new records.

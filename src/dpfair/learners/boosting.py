@@ -11,6 +11,8 @@ import numpy as np
 from scipy.special import expit
 
 from dpfair import validate
+from dpfair.data.schema import Schema
+from dpfair.data.table import Records
 from dpfair.learners.descent import ARITHMETICS, Descent
 from dpfair.learners.exact import MULTIPLIERS, Grid, integer_sums, logistic
 from dpfair.learners.logistic import PrivateLogisticRegression
@@ -20,8 +22,6 @@ from dpfair.privacy.accountants import calibrate_event
 from dpfair.privacy.events import DpEvent, compose, gaussian_steps, step_event
 from dpfair.privacy.ledger import Ledger, Receipt
 from dpfair.privacy.payment import ChargeTo
-from dpfair.schema import Schema
-from dpfair.table import Records
 
 __all__ = ["PrivateBoosting"]
 

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfair import validate
+from dpfair.data.schema import Numeric, Schema
+from dpfair.data.table import Records
 from dpfair.learners.design import Design
-from dpfair.schema import Numeric, Schema
-from dpfair.table import Records
 
 __all__ = ["FEATURES", "coarse_codes", "coarse_sizes", "design", "feature_decay", "feature_names"]
 

@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from dpfair import validate
+from dpfair.data.schema import Schema
+from dpfair.data.table import Records
+from dpfair.data.tabular import TabularInput
 from dpfair.errors import InputError
 from dpfair.learners.descent import (
     ARITHMETICS,
@@ -33,9 +36,6 @@ from dpfair.privacy.events import DpEvent
 from dpfair.privacy.ledger import Ledger, Receipt
 from dpfair.privacy.noise import Noise, noise_source
 from dpfair.privacy.payment import ChargeTo
-from dpfair.schema import Schema
-from dpfair.table import Records
-from dpfair.tabular import TabularInput
 
 __all__ = ["PAPER_SETTINGS", "TRAINING", "PrivateLogisticRegression"]
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dpfair.data.schema import Schema
+from dpfair.data.table import Records
 from dpfair.errors import InputError
 from dpfair.learners.features import design, feature_names
-from dpfair.schema import Schema
-from dpfair.table import Records
 
 __all__ = ["LinearScorer"]
 

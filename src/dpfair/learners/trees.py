@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfair import validate
+from dpfair.data.schema import Schema
+from dpfair.data.table import Records
 from dpfair.errors import InputError
 from dpfair.learners.features import coarse_codes, coarse_sizes
 from dpfair.learners.scorer import LinearScorer
 from dpfair.privacy.noise import Noise
-from dpfair.schema import Schema
-from dpfair.table import Records
 
 __all__ = ["BoostedScorer", "RandomTrees"]
 

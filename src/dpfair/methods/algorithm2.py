@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dpfair.data.schema import Schema
 from dpfair.learners.logistic import PAPER_SETTINGS, PrivateLogisticRegression
-from dpfair.private_fair import PrivateFairClassifier
-from dpfair.schema import Schema
+from dpfair.methods.fair_classifier import PrivateFairClassifier
 
 __all__ = ["paper_algorithm2"]
 

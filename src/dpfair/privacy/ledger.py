@@ -39,7 +39,9 @@ from dpfair.privacy.events import (
 from dpfair.privacy.noise import Noise
 from dpfair.privacy.tally import Amount, Tally
 
-__all__ = ["COMPOSITIONS", "Entry", "Ledger", "Receipt"]
+__all__ = ["COMPOSITIONS", "SEEDED", "Entry", "Ledger", "Receipt"]
+
+SEEDED = "the noise came from a seed, and whoever knows the seed can remove it"
 
 COMPOSITIONS = ("tight", "adaptive", "basic")
 # Deeper than any data set is divided; beyond it a scope is a mistake or an attack.

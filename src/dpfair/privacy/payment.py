@@ -21,7 +21,7 @@ from dpfair.privacy.ledger import Ledger
 from dpfair.privacy.room import Kind
 
 if TYPE_CHECKING:
-    from dpfair.privacy.ledger_file import LedgerFile
+    from dpfair.privacy.ledger_file.file import LedgerFile
 
 __all__ = ["ChargeTo", "Payment", "job_digest", "whole_event"]
 
@@ -94,7 +94,7 @@ class Payment:
             leak = "a fit with a seed is not private"
         if leak:
             raise InputError(f"A ledger file pays for private work only: {leak}.")
-        from dpfair.privacy.ledger_file import LedgerFile
+        from dpfair.privacy.ledger_file.file import LedgerFile
 
         self._file = LedgerFile(self._to.path)
         _same_neighbours(self._file, own, unit)

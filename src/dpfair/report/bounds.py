@@ -8,7 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from dpfair.certificate import FairnessClaim, round_up
+from dpfair.certificate.claims import FairnessClaim, round_up
 from dpfair.fairness.frontier import FrontierPoint
 from dpfair.report.svg import bar, frontier_plot
 

@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from dpfair.certificate import FairnessClaim, round_down, round_up
+from dpfair.certificate.claims import FairnessClaim, round_down, round_up
+from dpfair.certificate.judgement import Judgement, delta_warning
 from dpfair.fairness.notions import NOTIONS
 from dpfair.fairness.undeclared import many_undeclared
-from dpfair.judgement import Judgement, delta_warning
 from dpfair.report import words
 from dpfair.report.summary import STATES, Line
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from markupsafe import Markup
 
-from dpfair.certificate import FairnessClaim
+from dpfair.certificate.claims import FairnessClaim
 from dpfair.fairness.rates import Interval
 from dpfair.fairness.rules import Rule
 from dpfair.fairness.undeclared import many_undeclared

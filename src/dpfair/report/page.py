@@ -10,8 +10,9 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 import dpfair
-from dpfair.certificate import round_down, round_up
+from dpfair.certificate.claims import round_down, round_up
 from dpfair.errors import InputError
+from dpfair.files import write_file
 from dpfair.report import words
 from dpfair.report.account import privacy_account
 from dpfair.report.bounds import frontier_of, gap_bounds, method_of, pair_bounds
@@ -27,7 +28,6 @@ from dpfair.report.groups import (
 )
 from dpfair.report.public import schema_rows
 from dpfair.report.summary import asked, promises
-from dpfair.writing import write_file
 
 __all__ = ["render_report", "write_report"]
 

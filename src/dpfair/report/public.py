@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from dpfair.data.schema import Categorical, Numeric
 from dpfair.report import words
-from dpfair.schema import Categorical, Numeric
 
 __all__ = ["schema_rows"]
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from dpfair.certificate import Certificate
+from dpfair.certificate.claims import Certificate
 from dpfair.fairness.notions import NOTIONS
 from dpfair.report import words
 

@@ -7,8 +7,9 @@ from fractions import Fraction
 
 from trust.mutants.registry import mutant, patched
 
-from dpfair import private_fair, validate
+from dpfair import validate
 from dpfair.fairness import release as release_module
+from dpfair.methods import fair_classifier as private_fair
 from dpfair.privacy import (
     accountants,
     adaptive,
@@ -67,7 +68,7 @@ def _endless_receipts():
 
 @mutant("the choice among the runs of a search is free", "replay search")
 def _select_forgotten():
-    from dpfair import search
+    from dpfair.methods import search
 
     def one_run(alternatives, mean, shape):
         return max(alternatives, key=lambda event: sum(events.parts(event).values()))

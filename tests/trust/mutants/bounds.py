@@ -8,11 +8,15 @@ import numpy as np
 from scipy.special import gammainccinv
 from trust.mutants.registry import mutant, patched
 
-from dpfair import certificate, evaluation, private_fair
-from dpfair.fairness import bands, certificates, placement, rates, tails
+from dpfair import evaluation
+from dpfair.certificate import claims as certificate
+from dpfair.fairness import rates
+from dpfair.fairness.bounds import bands, placement, tails
+from dpfair.fairness.bounds import paper as certificates
+from dpfair.fairness.bounds.tails import NoiseLaw
 from dpfair.fairness.rates import SIZE_SHARE, NoisyRate
 from dpfair.fairness.release import Release
-from dpfair.fairness.tails import NoiseLaw
+from dpfair.methods import fair_classifier as private_fair
 
 # --- what a union is taken over -------------------------------------------------------------
 

@@ -5,18 +5,15 @@ from __future__ import annotations
 from trust.mutants.registry import mutant, patched
 
 from dpfair.learners import logistic
-from dpfair.privacy import (
-    accountants,
-    ledger_file,
-    ledger_rows,
-    ledger_store,
-    ledger_verify,
-    scopes,
-    tally,
-)
-from dpfair.privacy.ledger_file import LedgerFile
+from dpfair.privacy import accountants, tally
+from dpfair.privacy.ledger_file import file as ledger_file
+from dpfair.privacy.ledger_file import rows as ledger_rows
+from dpfair.privacy.ledger_file import scopes
+from dpfair.privacy.ledger_file import store as ledger_store
+from dpfair.privacy.ledger_file import verify as ledger_verify
+from dpfair.privacy.ledger_file.file import LedgerFile
+from dpfair.privacy.ledger_file.scopes import Scopes
 from dpfair.privacy.payment import Payment
-from dpfair.privacy.scopes import Scopes
 
 
 @mutant("the file is charged after the noise", "order")

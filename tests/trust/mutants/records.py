@@ -8,12 +8,14 @@ import numpy as np
 import polars as pl
 from trust.mutants.registry import mutant, patched
 
-from dpfair import private_fair, search, table
+from dpfair.data import table
+from dpfair.data.tabular import TabularInput
 from dpfair.fairness import release as release_module
 from dpfair.learners import features, logistic
-from dpfair.methods import dp_fermi
+from dpfair.methods import fair_classifier as private_fair
+from dpfair.methods import search
+from dpfair.methods.dp_fermi import method as dp_fermi
 from dpfair.privacy.assumptions import Assumption
-from dpfair.tabular import TabularInput
 
 _coin_split = private_fair.coin_split
 

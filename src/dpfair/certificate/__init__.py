@@ -1,0 +1,1 @@
+"""What a fitted model promises, and how it is said."""

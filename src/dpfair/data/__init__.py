@@ -1,0 +1,1 @@
+"""Tables and the public facts about them: schema, containers, encoded records."""

@@ -1,0 +1,1 @@
+"""Bounds on the gap, by how the rule was found."""

@@ -1,0 +1,112 @@
+"""Any binary classifier as h(x, a): one for all groups, or one per group."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
+from dpfair.data.table import column_names, row_count, select_columns, take_rows
+from dpfair.errors import InputError
+
+__all__ = ["GroupClassifier", "is_fitted"]
+
+
+class GroupClassifier:
+    """h(x, a) made of a fitted classifier, a function, or a dict of them by group name."""
+
+    def __init__(self, classifier: Any, groups: tuple[str, ...], y: Any = None) -> None:
+        self.parts: dict[str, Any] = {}
+        for group in groups:
+            if isinstance(classifier, Mapping) and group not in classifier:
+                raise InputError(f"There is no classifier for group {group!r}.")
+            self.parts[group] = classifier[group] if isinstance(classifier, Mapping) else classifier
+        self.shared = not isinstance(classifier, Mapping)
+        self.classes = _classes(self.parts[groups[0]], y)
+        for group, part in self.parts.items():
+            if not np.array_equal(_classes(part, y), self.classes):
+                raise InputError(f"The classifier of group {group!r} has other classes.")
+
+    @classmethod
+    def train(
+        cls,
+        classifier: Any,
+        groups: tuple[str, ...],
+        table: Any,
+        labels: NDArray[Any],
+        codes: NDArray[np.int64],
+    ) -> GroupClassifier:
+        """Fit clones: one on everybody, or one per group on its own records."""
+        if not isinstance(classifier, Mapping):
+            return cls(clone(classifier).fit(table, labels), groups)
+        unfitted = cls(classifier, groups, labels)
+        trained = {}
+        for code, group in enumerate(groups):
+            own = np.flatnonzero(codes == code)
+            trained[group] = clone(unfitted.parts[group]).fit(take_rows(table, own), labels[own])
+        return cls(trained, groups)
+
+    def positive(self, table: Any, codes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """1 where the classifier of the record's group says positive, else 0."""
+        if self.shared:
+            return _positive(next(iter(self.parts.values())), table, self.classes)
+        result = np.zeros(row_count(table), dtype=np.int64)
+        for code, part in enumerate(self.parts.values()):
+            rows = np.flatnonzero(codes == code)
+            if len(rows):
+                result[rows] = _positive(part, take_rows(table, rows), self.classes)
+        return result
+
+
+def is_fitted(classifier: Any) -> bool:
+    """Whether a classifier can predict already; functions always can."""
+    if isinstance(classifier, Mapping):
+        return all(is_fitted(part) for part in classifier.values())
+    if isinstance(classifier, BaseEstimator):
+        try:
+            check_is_fitted(classifier)
+        except NotFittedError:
+            return False
+        return True
+    if callable(classifier) or hasattr(classifier, "predict"):
+        return True
+    kind = type(classifier).__name__
+    raise InputError(f"Expected a classifier, a function or a dict of them, got {kind}.")
+
+
+def _classes(classifier: Any, y: Any) -> NDArray[Any]:
+    if hasattr(classifier, "classes_"):
+        classes = np.asarray(classifier.classes_)
+    elif y is not None:
+        classes = np.unique(np.asarray(y))
+    else:
+        classes = np.array([0, 1])
+    if len(classes) != 2:
+        raise InputError(
+            f"Only binary classification is supported: expected two classes, got {len(classes)}."
+        )
+    return classes
+
+
+def _positive(classifier: Any, table: Any, classes: NDArray[Any]) -> NDArray[np.int64]:
+    expected = getattr(classifier, "feature_names_in_", None)
+    if expected is not None and set(expected) < set(column_names(table)):
+        # The classifier was trained without some columns, such as the sensitive one.
+        table = select_columns(table, [str(c) for c in expected])
+    predict = classifier.predict if hasattr(classifier, "predict") else classifier
+    predictions = np.asarray(predict(table))
+    if predictions.shape != (row_count(table),):
+        raise InputError(f"Expected one prediction per row, got shape {predictions.shape}.")
+    if predictions.dtype.kind == "f" and np.isnan(predictions).any():
+        raise InputError("The classifier returned NaN; nothing was charged.")
+    if hasattr(classifier, "classes_") or predictions.dtype.kind not in "biuf":
+        if not np.isin(predictions, classes).all():
+            raise InputError("The classifier predicts something else than its two classes.")
+        return np.asarray(predictions == classes[1], dtype=np.int64)
+    # Scores or 0/1 from a function: accept above one half.
+    return np.asarray(predictions > 0.5, dtype=np.int64)

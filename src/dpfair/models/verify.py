@@ -1,0 +1,104 @@
+"""Check a model file against itself and against the ledger file that paid for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from dpfair.errors import InputError, LedgerFileError, ModelFileError
+from dpfair.methods.fair_classifier import PrivateFairClassifier
+from dpfair.models.file import load_model, model_from_bytes, same_release
+from dpfair.privacy.events import parts
+from dpfair.privacy.ledger_file.file import LedgerFile
+from dpfair.privacy.payment import whole_event
+
+__all__ = ["Check", "verify_model"]
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was looked at; ``passed`` is None if it could not be."""
+
+    name: str
+    passed: bool | None
+    finding: str
+
+
+def verify_model(path: str | Path, ledger: str | Path | None = None) -> list[Check]:
+    """Derive again all that a model file claims.
+
+    Reading the file derives the rule from the release, and the certificate from the release and
+    the model's own account, whose costs are computed anew. With a ledger file, its chain is
+    verified and one of its rows must have paid for exactly the charges of the model. The result of
+    a job with a key is in the ledger, too, and must have the release of this model.
+    """
+    if not Path(path).exists():
+        raise InputError(f"There is no model file {path}.")
+    try:
+        model = load_model(path)
+    except ModelFileError as error:
+        return [Check("model", False, str(error))]
+    certificate = model.certificate_
+    found = [
+        Check("rule", True, "follows from the released counts"),
+        Check("certificate", True, "follows from the released counts and the account"),
+        Check(
+            "account",
+            True,
+            f"epsilon {model.ledger_.spent:.4f} of {model.ledger_.epsilon:g} at delta "
+            f"{model.ledger_.delta:g}, computed anew from {len(model.ledger_.entries)} charges",
+        ),
+    ]
+    leaks = certificate.privacy.leaks
+    found.append(
+        Check("privacy", not leaks, "; ".join(leaks) or "nothing was read without being paid for")
+    )
+    return [*found, *_ledger_checks(model, ledger)]
+
+
+def _ledger_checks(model: PrivateFairClassifier, path: str | Path | None) -> list[Check]:
+    own = model.ledger_
+    if path is None:
+        said = (
+            "no ledger file paid" if own.row is None else f"row {own.row[:16]} is said to have paid"
+        )
+        return [Check("ledger", None, f"not looked at; {said}")]
+    try:
+        file = LedgerFile(path)
+        file.verify()
+    except LedgerFileError as error:
+        return [Check("ledger", False, str(error))]
+    intact = Check("ledger", True, f"{len(file.entries)} charges, each chained to the one before")
+    return [intact, _payment_check(model, file)]
+
+
+def _payment_check(model: PrivateFairClassifier, file: LedgerFile) -> Check:
+    own = model.ledger_
+    if own.row is None:
+        return Check("payment", False, "the model was not charged to any ledger file")
+    paid = file.paid(own.row)
+    if paid is None:
+        return Check("payment", False, "no row of this ledger paid for the model")
+    if parts(paid.event) != parts(whole_event([(e.scope, e.event) for e in own.entries])):
+        return Check("payment", False, "the row that paid is about other charges")
+    unit = None if model.unit is None else str(model.unit)
+    if (file.relation, file.unit, file.rows_per_unit) != (own.relation, unit, own.rows_per_unit):
+        return Check("payment", False, "the ledger is about other neighbours than the model")
+    row = f"row {own.row[:16]}"
+    kept = None if paid.key is None else file.kept(paid.key)
+    if kept is None:
+        return Check(
+            "payment",
+            True,
+            f"{row} paid for such charges; without a kept result it cannot say for which model",
+        )
+    if not _same_release(model, kept):
+        return Check("payment", False, f"{row} paid for another model")
+    return Check("payment", True, f"{row} paid for this model")
+
+
+def _same_release(model: PrivateFairClassifier, kept: bytes) -> bool:
+    try:
+        return same_release(model, model_from_bytes(kept))
+    except ModelFileError:
+        return False  # the result of another kind of job

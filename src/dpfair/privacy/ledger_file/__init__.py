@@ -1,0 +1,1 @@
+"""The account of a data set in a SQLite file."""

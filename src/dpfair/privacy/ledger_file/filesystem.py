@@ -1,0 +1,119 @@
+"""Where a ledger file may lie, who may read it, and how it comes into being."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+from dpfair.errors import LedgerFileError
+from dpfair.files import LEDGER_LOGS
+
+__all__ = ["create_once", "identity", "mounted_as", "refuse_network"]
+
+# Locks and shared memory do not reach other machines. Of the FUSE types the part after the dot.
+# fmt: off
+NETWORK = {
+    "9p", "afs", "beegfs", "ceph", "cephfs", "cifs", "coda", "davfs", "davfs2", "gcsfuse",
+    "gfs", "gfs2", "glusterfs", "gpfs", "juicefs", "lustre", "ncpfs", "nfs", "nfs3", "nfs4",
+    "ocfs2", "orangefs", "panfs", "prl_fs", "pvfs2", "rclone", "s3fs", "seaweedfs", "smb",
+    "smb2", "smb3", "smbfs", "sshfs", "vboxsf", "vmhgfs", "vmhgfs-fuse",
+}
+# fmt: on
+MOUNTS = Path("/proc/self/mounts")
+
+
+def identity(path: Path) -> tuple[int, int]:
+    """The device and number of a file that a ledger may be kept in; an error says why not."""
+    try:
+        status = path.stat()
+    except OSError as error:
+        raise LedgerFileError(
+            f"There is no ledger file {path}; dpfair ledger init makes one."
+        ) from error
+    if not stat.S_ISREG(status.st_mode):
+        raise LedgerFileError(f"{path} is no file.")
+    if os.name == "posix" and status.st_mode & 0o077:
+        raise LedgerFileError(
+            f"{path} is open to other users of this machine; run chmod 600 on it."
+        )
+    if status.st_nlink > 1:
+        raise LedgerFileError(
+            f"{path} has a second name (a hard link), under which it would be written to without "
+            "a common lock; remove that name."
+        )
+    return status.st_dev, status.st_ino
+
+
+def refuse_network(path: Path) -> None:
+    """Two machines cannot lock a file against each other reliably."""
+    kind = mounted_as(path)
+    if kind.removeprefix("fuse.") in NETWORK:
+        raise LedgerFileError(
+            f"{path} lies on a network file system ({kind}), where a lock may fail; keep the "
+            "ledger on a local disk."
+        )
+
+
+def mounted_as(path: Path) -> str:
+    """The type of the file system that a path lies on; empty where the system does not say."""
+    try:
+        table = MOUNTS.read_text(errors="surrogateescape")
+    except OSError:
+        return ""
+    longest, kind = -1, ""
+    for line in table.splitlines():
+        _, where, what, *_ = line.split(" ")
+        place = Path(_unescape(where))
+        # A later mount on the same place hides the earlier one.
+        if path.is_relative_to(place) and len(place.parts) >= longest:
+            longest, kind = len(place.parts), what
+    return kind
+
+
+def _unescape(word: str) -> str:
+    """The mount table writes a blank in a path as ``\\040``."""
+    for code, character in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
+        word = word.replace(code, character)
+    return word
+
+
+def create_once(path: Path, write: Callable[[Path], None]) -> None:
+    """Make a file that is complete, durable and closed to others the moment it has its name.
+
+    ``write`` is handed an empty file. A file that exists already is never overwritten, and the
+    log of one that was there before is never taken for its own.
+    """
+    refuse_network(path)
+    for suffix in () if path.exists() else LEDGER_LOGS:
+        if Path(f"{path}{suffix}").exists():
+            raise LedgerFileError(
+                f"{path}{suffix} is left from another ledger of this name; bring that ledger back "
+                "or use another name."
+            )
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    try:
+        os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        try:
+            write(draft)
+            _sync(draft, os.O_RDWR)
+            os.link(draft, path)  # unlike a renaming, it fails if the name is taken
+        finally:
+            for suffix in ("", *LEDGER_LOGS):
+                Path(f"{draft}{suffix}").unlink(missing_ok=True)
+        if os.name == "posix":  # elsewhere a directory cannot be opened
+            _sync(path.parent, os.O_RDONLY)
+    except FileExistsError as error:
+        raise LedgerFileError(f"{path} exists already; a ledger is never overwritten.") from error
+    except OSError as error:
+        raise LedgerFileError(f"{path} cannot be written: {error.strerror}.") from error
+
+
+def _sync(path: Path, mode: int) -> None:
+    opened = os.open(path, mode)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)

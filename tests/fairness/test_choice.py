@@ -1,0 +1,393 @@
+"""From a release to a rule: small groups, targets, dithered tables, corrections, constants."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dpfair.errors import FairnessWarning, InputError
+from dpfair.fairness.bounds.placement import GRAIN, Window, placement_grid
+from dpfair.fairness.choice import (
+    best_rule,
+    corrected_rule,
+    placed_rule,
+    planned_rule,
+    planned_targets,
+)
+from dpfair.fairness.estimate import estimated_masses, labelled_counts
+from dpfair.fairness.notions import NOTIONS, group_values
+from dpfair.fairness.optimal import Aim, Choice
+from dpfair.fairness.release import HALF, Release, exact_counts, grid_of
+from dpfair.fairness.rules import Rule
+
+PARITY = Aim(NOTIONS["demographic_parity"])
+EDGES = np.arange(1, 20) / 20
+
+
+def table(sizes, *, edges=EDGES, noise=math.inf, grain=None, dependence="", seed=0) -> Release:
+    """Groups whose scores differ; labels follow the scores."""
+    rng = np.random.default_rng(seed)
+    grid = np.tile(edges, (len(sizes), 1)) if np.ndim(edges) == 1 else np.array(edges)
+    counts = np.zeros((len(sizes), 2, grid.shape[1] + 1), dtype=np.int64)
+    for a, n in enumerate(sizes):
+        scores = rng.beta(1.5 + 0.5 * a, 3, n)
+        labels = (rng.random(n) < scores).astype(int)
+        np.add.at(counts[a], (labels, np.searchsorted(grid[a], scores, side="right")), 1)
+    if math.isfinite(noise):
+        p = -math.expm1(-noise)
+        counts += rng.geometric(p, counts.shape) - rng.geometric(p, counts.shape)
+    names = tuple("abcdef"[: len(sizes)])
+    return Release(names, grid, counts, (noise,) * len(sizes), None, dependence, grain)
+
+
+def decided(release, aim=PARITY, *, smallest=50, small_groups="merge", families=None):
+    return best_rule(release, aim, smallest=smallest, small_groups=small_groups, families=families)
+
+
+def window(low, high) -> Window:
+    return Window((low, high), (0.2,), rate=0.3, size=5000.0)
+
+
+@pytest.mark.parametrize("notion", NOTIONS.values(), ids=NOTIONS)
+def test_the_rule_is_fair_by_the_counts(notion):
+    release = table((3000, 4000))
+    found = decided(release, Aim(notion, 0.02))
+    assert notion.gap(found.values) <= 0.02 + 1e-7
+    assert found.targets is None
+    middles = (np.arange(20) + 0.5) / 20
+    for a in (0, 1):
+        accept = found.rule.probabilities(np.full(20, a), middles)
+        np.testing.assert_allclose(accept, np.cumsum(found.lottery[a])[:20], atol=1e-12)
+    assert found.accuracy > 0.6
+
+
+def records(rng):
+    """Few distinct scores, many of them at 0, 1 or an edge; sometimes a group is missing."""
+    k, n = int(rng.integers(1, 5)), int(rng.integers(5, 200))
+    values = rng.choice([0.0, 1.0, 0.5, 0.25, 0.999, *rng.random(3)], int(rng.integers(1, 6)))
+    scores, groups = rng.choice(values, n), rng.integers(0, k, n)
+    labels = (rng.random(n) < 0.2 + 0.6 * scores).astype(int)
+    return k, scores, groups, labels
+
+
+@pytest.mark.parametrize("noise", [math.inf, 2.0])
+def test_what_is_decided_is_what_was_counted(noise):
+    """Where many records share a score, too: the estimates are the rule's rates on the records."""
+    rng = np.random.default_rng(0)
+    kept = 0
+    for _ in range(200):
+        k, scores, groups, labels = records(rng)
+        exact = exact_counts(scores, groups, labels, k, EDGES)
+        added = np.zeros_like(exact)
+        if math.isfinite(noise):
+            p = -math.expm1(-noise)
+            added = rng.geometric(p, exact.shape) - rng.geometric(p, exact.shape)
+        names = tuple("abcd"[:k])
+        release = Release(names, grid_of(EDGES, k), exact + added, (noise,) * k, None, "")
+        notion = list(NOTIONS.values())[int(rng.integers(5))]
+        found = decided(release, Aim(notion, float(rng.choice([0, 0.1, 1.0]))), smallest=0)
+        decisions = found.rule.probabilities(groups, scores)
+        true = group_values(notion, decisions, groups, labels, k)
+        sizes = np.array(
+            [
+                [np.isin(labels[groups == a], s.labels).sum() for a in range(k)]
+                for s in notion.statistics
+            ]
+        )
+        off = np.abs(found.values - true)[sizes > 0]
+        room = np.broadcast_to(4 * np.abs(added).sum(axis=(1, 2)), sizes.shape) / np.maximum(
+            sizes, 1
+        )
+        assert (off <= room[sizes > 0] + 1e-9).all()
+        right = np.where(labels == 1, decisions, 1 - decisions).mean()
+        assert abs(found.accuracy - right) <= 2 * np.abs(added).sum() / len(labels) + 1e-9
+        kept += len(set(found.acceptance.tolist()) - {0.0, 1.0}) > 0
+    assert kept > 40  # not only constant rules
+
+
+def test_a_dithered_table_gives_a_dithered_rule():
+    """A cut inside a grain of a dithered table is a lottery; of any other table it is a cut."""
+    edges = placement_grid([window(0.3, 0.5), window(0.4, 0.6)], 3.0)
+    rules = [decided(table((3000, 4000), edges=edges, grain=g)).rule for g in (GRAIN, None)]
+    grains = [r.cuts[np.isfinite(r.cuts)] * GRAIN for r in rules]
+    np.testing.assert_allclose(grains[0], np.round(grains[0]), atol=1e-9)
+    assert np.abs(grains[1] - np.round(grains[1])).max() > 0.01
+    placed = placed_rule(table((3000, 4000), edges=edges, grain=GRAIN), PARITY, (0.2, 0.2)).rule
+    cuts = placed.cuts[np.isfinite(placed.cuts)] * GRAIN
+    np.testing.assert_allclose(cuts, np.round(cuts), atol=1e-9)
+
+
+def test_small_groups_share_a_threshold():
+    release = table((3000, 40, 4000, 45))
+    with pytest.warns(FairnessWarning, match="b, d"):
+        found = decided(release)
+    assert (found.lottery[1] == found.lottery[3]).all()
+    assert (found.lottery[1] != found.lottery[2]).any()
+    assert (found.rule.cuts[1] == found.rule.cuts[3]).all()
+    with pytest.raises(InputError, match="Too few records of b, d"):
+        decided(release, small_groups="refuse")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", FairnessWarning)
+        decided(release, smallest=0)
+        decided(table((3000, 4000)))
+
+
+def test_too_few_for_a_pool_join_the_largest_group():
+    """A pool of two groups has more noise than one: 65 records are below 50 times sqrt(2)."""
+    with pytest.warns(FairnessWarning, match="b, d"):
+        found = decided(table((3000, 20, 4000, 45)))
+    for a in (1, 3):
+        assert (found.lottery[a] == found.lottery[2]).all()
+
+
+def test_small_groups_join_their_family():
+    release = table((3000, 20, 4000, 25))
+    with pytest.warns(FairnessWarning):
+        found = decided(release, families=[0, 0, 1, 1])
+    assert (found.lottery[1] == found.lottery[0]).all()
+    assert (found.lottery[3] == found.lottery[2]).all()
+
+
+def test_what_noise_hides_is_small():
+    """A group of 200 cannot be told from none when the noise of its size has sd 130."""
+    release = table((30_000, 200), noise=0.07)
+    with pytest.warns(FairnessWarning):
+        decided(release, smallest=0)
+
+
+def test_groups_with_grids_of_their_own_are_not_merged():
+    edges = np.stack([EDGES, EDGES + 0.001])
+    found = decided(table((3000, 20), edges=edges))
+    assert found.lottery.shape == (2, 21)
+
+
+def test_placed_rules_keep_the_targets():
+    release = table((3000, 4000), grain=GRAIN)
+    found = placed_rule(release, PARITY, (0.3, 0.2))
+    assert found.targets == (0.3, 0.2)
+    assert (found.lottery.max(axis=1) == 1).all()
+    # Below the target by less than one cell.
+    for rate, target, counts in zip(found.values[0], (0.3, 0.2), release.counts, strict=True):
+        assert target - counts.sum(axis=0).max() / counts.sum() <= rate <= target
+
+
+@pytest.mark.parametrize("name", ["demographic_parity", "equal_opportunity", "parity_ratio"])
+def test_targets_come_from_the_plan(name):
+    plan, aim = table((3000, 4000), noise=1.0), Aim(NOTIONS[name], 0.05)
+    target = planned_targets(plan, aim, smallest=50, ratio=0.5)
+    assert aim.notion.gap([target.rates]) <= 0.05 + 1e-7
+    statistic = aim.notion.statistics[0]
+    counts = labelled_counts(plan)
+    for a, found in enumerate(target.windows):
+        ends = found.ends
+        assert ends[0] >= 0
+        assert list(ends) == sorted(ends)
+        assert ends[-1] <= 1
+        part = counts[a, list(statistic.labels)].sum(axis=0)
+        above = 1 - np.interp(ends, np.arange(21) / 20, np.append(0, np.cumsum(part))) / part.sum()
+        assert above[0] > target.rates[a] > above[-1]
+        # A bin may hold more than was counted: two standard deviations of its noise.
+        unseen = np.array(found.masses) + np.diff(above)
+        assert unseen == pytest.approx(2 * math.sqrt(4) / part.sum(), rel=0.5)
+        assert found.size == pytest.approx(0.5 * part.sum())
+        assert found.rate == target.rates[a]
+
+
+def test_windows_are_wider_when_less_is_known():
+    def widths(sizes, noise, ratio=1.0):
+        target = planned_targets(table(sizes, noise=noise), PARITY, smallest=0, ratio=ratio)
+        return np.array([w.ends[-1] - w.ends[0] for w in target.windows])
+
+    assert (widths((300, 400), 3.0) > widths((30_000, 40_000), 3.0)).all()
+    assert (widths((3000, 4000), 0.1) > widths((3000, 4000), 3.0)).all()
+    assert (widths((3000, 4000), 3.0, 0.02) > widths((3000, 4000), 3.0)).all()
+
+
+def test_extreme_targets_have_windows_inside_the_scores():
+    for share in (0.0, 1.0):
+        target = planned_targets(
+            table((3000, 4000)), Aim(PARITY.notion, acceptance=share), smallest=0, ratio=1.0
+        )
+        assert target.rates == pytest.approx((share, share))
+        for found in target.windows:
+            assert 0 <= found.ends[0] < found.ends[-1] <= 1
+        placement_grid(target.windows, 3.0)
+
+
+def test_no_targets_for_small_groups_or_several_rates():
+    assert planned_targets(table((3000, 20)), PARITY, smallest=50, ratio=1.0) is None
+    # 80 are enough if as many will be counted, but not if half of them.
+    assert planned_targets(table((3000, 80)), PARITY, smallest=50, ratio=1.0) is not None
+    assert planned_targets(table((3000, 80)), PARITY, smallest=50, ratio=0.5) is None
+    for name in ("equalized_odds", "accuracy_parity"):
+        aim = Aim(NOTIONS[name])
+        assert planned_targets(table((3000, 4000)), aim, smallest=50, ratio=1.0) is None
+
+
+def test_a_planned_rule_pools_small_groups_without_a_word():
+    plan = table((3000, 40, 4000, 45))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", FairnessWarning)
+        rule = planned_rule(plan, PARITY, smallest=50)
+    assert rule == decided(plan).rule
+    assert (rule.cuts[1] == rule.cuts[3]).all()
+
+
+def decisions_of(rule, sizes, seed=1, noise=math.inf):
+    """What a rule decides about new records of the groups in ``table``."""
+    rng = np.random.default_rng(seed)
+    counts = np.zeros((len(sizes), 2, 2), dtype=np.int64)
+    for a, n in enumerate(sizes):
+        scores = rng.beta(1.5 + 0.5 * a, 3, n)
+        labels = (rng.random(n) < scores).astype(int)
+        accepted = rule.decide(np.full(n, a), scores, rng.random(n)).astype(int)
+        np.add.at(counts[a], (labels, accepted), 1)
+    if math.isfinite(noise):
+        p = -math.expm1(-noise)
+        counts += rng.geometric(p, counts.shape) - rng.geometric(p, counts.shape)
+    names = tuple("abcdef"[: len(sizes)])
+    return Release(names, HALF, counts, (noise,) * len(sizes), None, "")
+
+
+def corrected(rule, release, aim=PARITY):
+    return corrected_rule(rule, release, aim, smallest=50, small_groups="merge")
+
+
+@pytest.mark.parametrize("notion", NOTIONS.values(), ids=NOTIONS)
+def test_a_corrected_rule_is_fair_by_its_counted_decisions(notion):
+    aim = Aim(notion, 0.01)
+    planned = planned_rule(table((3000, 4000), seed=3), aim, smallest=50)
+    decisions = decisions_of(planned, (3000, 4000))
+    found = corrected(planned, decisions, aim)
+    assert found.planned == planned
+    assert found.lottery.shape == (2, 3)
+    assert notion.gap(found.values) <= 0.01 + 1e-7
+    # The rule flips what the planned rule decides, with the chances of the lottery.
+    groups, scores = np.repeat([0, 1], 500), np.tile(np.linspace(0, 1, 500), 2)
+    before = planned.probabilities(groups, scores)
+    everybody, as_planned = found.lottery[groups, 0], found.lottery[groups, 1]
+    after = found.rule.probabilities(groups, scores)
+    np.testing.assert_allclose(after, everybody + as_planned * before, atol=1e-12)
+    # And its rates are those of the flipped counts.
+    flips = np.stack([found.lottery[:, 0], found.lottery[:, :2].sum(axis=1)], axis=1)
+    for s, statistic in enumerate(notion.statistics):
+        for a in (0, 1):
+            accepted = decisions.counts[a] * flips[a]
+            right = accepted[1].sum() + (decisions.counts[a, 0] - accepted[0]).sum()
+            hits = right if statistic.correct else accepted[list(statistic.labels)].sum()
+            size = decisions.counts[a, list(statistic.labels)].sum()
+            assert found.values[s, a] == pytest.approx(hits / size)
+
+
+def test_a_correction_accepts_what_was_rejected_where_too_few_were_accepted():
+    counts = [[[700, 50], [100, 150]], [[1000, 300], [200, 500]]]
+    decisions = Release(("a", "b"), HALF, counts, (math.inf,) * 2, None, "")
+    planned = Rule(np.array([[0.0, 0.5, 1.0]] * 2), np.array([[0.3, 0.6]] * 2))
+    found = corrected(planned, decisions, Aim(PARITY.notion, acceptance=0.5))
+    assert (found.lottery[:, 0] > 0.05).all()
+    everybody, as_planned = found.lottery[:, 0], found.lottery[:, 1]
+    expected = everybody[:, None] + as_planned[:, None] * planned.accept
+    np.testing.assert_allclose(found.rule.accept, expected)
+    assert found.acceptance == pytest.approx([0.5, 0.5])
+
+
+def test_a_planned_rule_that_is_fair_is_left_alone():
+    counts = [[[600, 100], [100, 200]], [[1200, 200], [200, 400]]]
+    decisions = Release(("a", "b"), HALF, counts, (math.inf,) * 2, None, "")
+    planned = Rule(np.array([[0.0, 0.5, 1.0]] * 2), np.array([[0.3, 0.6]] * 2))
+    found = corrected(planned, decisions)
+    assert found.lottery[:, 1].tolist() == pytest.approx([1, 1])
+    np.testing.assert_allclose(found.rule.accept, planned.accept)
+
+
+def test_estimated_accuracy_counts_undeclared_records_as_wrong():
+    release = table((3000, 4000))
+    more = replace(release, undeclared={"group": 400, "label": 300})
+    plain, fewer = decided(release), decided(more)
+    assert fewer.accuracy == pytest.approx(plain.accuracy * 7000 / 7700)
+    assert fewer.values.tolist() == plain.values.tolist()
+
+
+def advantage(release, found, aim):
+    """What a rule gains over the better constant one, with its standard error, and its own gap."""
+    costs, counts, masses = np.array(aim.costs), release.counts, estimated_masses(release)
+    worth = costs[1] * counts[:, 1] - costs[0] * counts[:, 0]
+    accepts = np.cumsum(found.lottery, axis=1)[:, :-1]
+    everybody = worth.sum() > 0
+    differs = accepts - everybody
+    squares = (costs[::-1, None] ** 2 * masses[:, ::-1]).sum(axis=1)
+    noise = np.array([0 if math.isinf(t) else 2 / t**2 for t in release.noise])
+    variance = (np.abs(differs) * squares).sum()
+    variance += (differs**2 * noise[:, None]).sum() * (costs**2).sum()
+    lottery = np.zeros_like(found.lottery)
+    lottery[:, 0 if everybody else -1] = 1
+    constant = Choice(lottery, masses, labelled_counts(release), release.edges)
+    rule = replace(constant, lottery=found.lottery)
+    notion = aim.notion
+    gaps = (rule.gap(notion), constant.gap(notion)) if len(counts) > 1 else (0.0, 0.0)
+    return (differs * worth).sum(), math.sqrt(variance), *gaps
+
+
+def hopeless(rng, k, bins):
+    """A release whose scores often say little or nothing about the labels."""
+    rate, use = rng.choice([0.003, 0.3, 0.5, 0.5, 0.97]), rng.choice([0.0, 0.2, 0.9])
+    share = np.clip(rate + use * (np.arange(bins) / bins - 0.5), 0, 1)
+    sizes = rng.integers(3, 1000, k)
+    mass = rng.dirichlet(np.ones(bins), k)
+    exact = rng.poisson(sizes[:, None, None] * np.stack([mass * (1 - share), mass * share], axis=1))
+    noise = float(rng.choice([0.5, 3.0, math.inf]))
+    if math.isfinite(noise):
+        p = -math.expm1(-noise)
+        exact = exact + rng.geometric(p, exact.shape) - rng.geometric(p, exact.shape)
+    edges = grid_of(np.arange(1, bins) / bins, k)
+    return Release(tuple("abcdefgh"[:k]), edges, exact, (noise,) * k, None, "", GRAIN)
+
+
+@pytest.mark.parametrize("how", ["best", "placed", "corrected"])
+def test_no_rule_is_kept_that_is_hardly_better_than_a_constant_one(how):
+    """Two standard errors of the counts, unless it is fairer, which it never is for rates."""
+    rng = np.random.default_rng(0)
+    constant = kept = 0
+    for _ in range(150):
+        k = int(rng.integers(1, 6))
+        release = hopeless(rng, k, 2 if how == "corrected" else 10)
+        notions = [n for n in NOTIONS.values() if n.monotone or how != "placed"]
+        costs = [(1.0, 1.0), (3.0, 1.0)][int(rng.integers(2))]
+        aim = Aim(notions[int(rng.integers(len(notions)))], float(rng.choice([0, 0.1, 1])), costs)
+        if how == "placed":
+            found = placed_rule(release, aim, tuple(rng.uniform(0.2, 0.7, k)))
+        elif how == "corrected":
+            planned = Rule(np.array([[0.0, 1.0]] * k))
+            found = corrected_rule(planned, release, aim, smallest=0, small_groups="merge")
+        else:
+            found = decided(release, aim, smallest=0)
+        gain, error, gap, other = advantage(release, found, aim)
+        if set(found.acceptance.tolist()) in ({0.0}, {1.0}):
+            constant += 1
+            assert found.targets is None
+            assert len(np.unique(found.rule.probabilities(range(k), np.full(k, 0.5)))) == 1
+            assert len(set(found.acceptance.tolist())) == 1
+            assert aim.notion.statistics[0].correct or k < 2 or aim.notion.gap(found.values) == 0
+        else:
+            kept += 1
+            assert gain > 2 * error or other > gap
+    assert min(constant, kept) > 10
+
+
+@pytest.mark.parametrize(
+    ("options", "whom"),
+    [({}, "nobody"), ({"costs": (1.0, 9.0)}, "everybody"), ({"capacity": 0.5}, "nobody")],
+)
+def test_a_constant_rule_is_announced(options, whom):
+    counts = np.full((2, 2, 20), 3)
+    counts[:, 0] = 7
+    release = replace(table((10, 10)), counts=counts)
+    with pytest.warns(FairnessWarning, match=f"accepts {whom}"):
+        found = decided(release, Aim(PARITY.notion, **options), smallest=0)
+    assert found.acceptance.tolist() == [float(whom == "everybody")] * 2
+    corner = Aim(PARITY.notion, acceptance=0.4)
+    assert decided(release, corner, smallest=0).acceptance == pytest.approx([0.4, 0.4])

@@ -1,0 +1,137 @@
+"""``verify_model`` believes nothing that it can derive again."""
+
+from __future__ import annotations
+
+import json
+import struct
+
+import pytest
+
+from dpfair import ChargeTo, InputError, LedgerFile, PrivateFairClassifier, load_model, save_model
+from dpfair.models.verify import verify_model
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, loans, loan_schema):
+    folder = tmp_path_factory.mktemp("verified")
+    LedgerFile.create(folder / "loans.ledger", 5, 1e-5)
+    paid = PrivateFairClassifier(
+        1, schema=loan_schema, mode="reuse", ledger=folder / "loans.ledger"
+    ).fit(*loans)
+    save_model(paid, folder / "paid.dpfair")
+    alone = PrivateFairClassifier(1, schema=loan_schema, mode="reuse").fit(*loans)
+    save_model(alone, folder / "alone.dpfair")
+    seeded = PrivateFairClassifier(1, schema=loan_schema, mode="reuse", random_state=1).fit(*loans)
+    save_model(seeded, folder / "seeded.dpfair")
+    LedgerFile.create(folder / "other.ledger", 5, 1e-5)
+    return folder
+
+
+def failed(checks):
+    return [check.name for check in checks if check.passed is False]
+
+
+def test_a_paid_model_and_its_ledger_verify(folder):
+    checks = verify_model(folder / "paid.dpfair", folder / "loans.ledger")
+    assert not failed(checks)
+    assert [c.name for c in checks] == [
+        "rule",
+        "certificate",
+        "account",
+        "privacy",
+        "ledger",
+        "payment",
+    ]
+    assert all(check.passed for check in checks)
+
+
+def test_without_a_ledger_nothing_is_said_about_payment(folder):
+    *_, last = verify_model(folder / "paid.dpfair")
+    assert last.name == "ledger"
+    assert last.passed is None
+
+
+def test_a_model_that_nobody_paid_for_fails(folder):
+    assert failed(verify_model(folder / "alone.dpfair", folder / "loans.ledger")) == ["payment"]
+
+
+def test_the_wrong_ledger_fails(folder):
+    assert failed(verify_model(folder / "paid.dpfair", folder / "other.ledger")) == ["payment"]
+
+
+def test_a_seeded_model_is_no_private_model(folder):
+    assert failed(verify_model(folder / "seeded.dpfair")) == ["privacy"]
+
+
+def test_a_row_that_paid_for_something_else_fails(folder, tmp_path, loans, loan_schema):
+    changed(folder / "alone.dpfair", tmp_path / "claims.dpfair", row_of(folder / "paid.dpfair"))
+    dearer = PrivateFairClassifier(
+        2, schema=loan_schema, mode="reuse", ledger=folder / "loans.ledger"
+    ).fit(*loans)
+    checks = verify_model(tmp_path / "claims.dpfair", folder / "loans.ledger")
+    assert failed(checks) == []  # the same charges: which of two equal models paid, nobody can say
+    changed(folder / "alone.dpfair", tmp_path / "claims.dpfair", dearer.ledger_.row)
+    checks = verify_model(tmp_path / "claims.dpfair", folder / "loans.ledger")
+    assert failed(checks) == ["payment"]
+
+
+def test_a_changed_certificate_fails(folder, tmp_path):
+    changed(folder / "paid.dpfair", tmp_path / "better.dpfair", None, epsilon=0.5)
+    assert failed(verify_model(tmp_path / "better.dpfair")) == ["model"]
+
+
+def test_a_missing_file_is_bad_input(folder):
+    with pytest.raises(InputError, match="no model file"):
+        verify_model(folder / "none.dpfair")
+
+
+def row_of(path):
+    return load_model(path).ledger_.row
+
+
+def changed(source, target, row, epsilon=None):
+    """Rewrite a model's header, as a forger would."""
+    content = source.read_bytes()
+    [size] = struct.unpack("<Q", content[:8])
+    outer = json.loads(content[8 : 8 + size])
+    header = json.loads(outer["__metadata__"]["dpfair-model"])
+    if row is not None:
+        header["ledger"]["row"] = row
+    if epsilon is not None:
+        header["certificate"]["privacy"]["epsilon"] = epsilon
+    outer["__metadata__"]["dpfair-model"] = json.dumps(header)
+    text = json.dumps(outer).encode()
+    target.write_bytes(struct.pack("<Q", len(text)) + text + content[8 + size :])
+
+
+def test_a_row_that_paid_for_another_model_is_found_out(tmp_path, loans, loan_schema):
+    LedgerFile.create(tmp_path / "l", 5, 1e-5)
+    settings = {"schema": loan_schema, "mode": "reuse"}
+    paid = PrivateFairClassifier(1, ledger=ChargeTo(tmp_path / "l", key="k"), **settings).fit(
+        *loans
+    )
+    save_model(paid, tmp_path / "paid")
+    LedgerFile(tmp_path / "l").keep("k", (tmp_path / "paid").read_bytes())
+    free = PrivateFairClassifier(1, **settings).fit(*loans)
+    free.ledger_.row = paid.ledger_.row
+    save_model(free, tmp_path / "free")
+    save_model(paid.with_rule(tolerance=0.1), tmp_path / "other-rule")
+    assert failed(verify_model(tmp_path / "free", tmp_path / "l")) == ["payment"]
+    for name in ("paid", "other-rule"):
+        *_, last = verify_model(tmp_path / name, tmp_path / "l")
+        assert (last.passed, last.finding[-19:]) == (True, "paid for this model")
+
+
+def test_a_model_with_a_checked_rule_lends_its_payment_to_its_other_rules(
+    tmp_path, loans, loan_schema
+):
+    LedgerFile.create(tmp_path / "l", 5, 1e-5)
+    settings = {"schema": loan_schema, "mode": "reuse", "check_share": 0.3}
+    paid = PrivateFairClassifier(1, ledger=ChargeTo(tmp_path / "l", key="k"), **settings).fit(
+        *loans
+    )
+    save_model(paid, tmp_path / "paid")
+    LedgerFile(tmp_path / "l").keep("k", (tmp_path / "paid").read_bytes())
+    save_model(paid.with_rule(tolerance=0.1), tmp_path / "other-rule")
+    for name in ("paid", "other-rule"):
+        assert not failed(verify_model(tmp_path / name, tmp_path / "l"))
