@@ -169,9 +169,9 @@ def coverage() -> bool:
         print(f"    {structure:32} {held}", flush=True)
     print(f"{RELEASES} releases with noise and {EXACT_RELEASES} without, in which is true:")
     for kind in KINDS:
-        for name, world in WORLDS.items():
-            for noise, trials in ((world.noise, RELEASES), (math.inf, EXACT_RELEASES)):
-                held = fit_held(kind, replace(world, noise=noise), trials, seed=1)
+        for name, trial in WORLDS.items():
+            for noise, trials in ((trial.noise, RELEASES), (math.inf, EXACT_RELEASES)):
+                held = fit_held(kind, replace(trial, noise=noise), trials, seed=1)
                 failed += len(held.failures())
                 print(f"    {kind + ', ' + name:32} {noise:4g} {held}", flush=True)
     print(f"{failed} kinds of statements fail more often than 95 % confidence allows")
@@ -211,7 +211,7 @@ def certificates() -> bool:
 def models() -> bool:
     """Hostile model files."""
     from trust.hostile_models import ATTACKS, PLACES, honest_models
-    from trust.test_hostile_models import MOST_SECONDS, measured, written
+    from trust.test_hostile_models import MAX_SECONDS, measured, written
 
     with tempfile.TemporaryDirectory() as name:
         folder, honest = Path(name), honest_models()
@@ -225,7 +225,7 @@ def models() -> bool:
         f"{len(found)} files, {len(accepted)} not refused {accepted[:3]}, the slowest in "
         f"{slowest['seconds']:.2f} s, the largest took {largest['megabytes']:.0f} MB"
     )
-    return not accepted and slowest["seconds"] < MOST_SECONDS
+    return not accepted and slowest["seconds"] < MAX_SECONDS
 
 
 SECTIONS: dict[str, Callable[[], bool]] = {

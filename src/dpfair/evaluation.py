@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfair import validate
-from dpfair.data.table import encode, get_column, outcome_codes, words
+from dpfair.data.table import as_texts, encode, get_column, level_codes
 from dpfair.data.tabular import check_table, column_name, label_array
 from dpfair.errors import InputError
 from dpfair.fairness.bounds.bands import fixed_accuracy, fixed_bound
@@ -22,7 +22,7 @@ from dpfair.fairness.undeclared import undeclared_shares
 from dpfair.methods.fair_classifier import PrivateFairClassifier
 from dpfair.methods.limits import round_up_digits
 from dpfair.models.file import model_digest
-from dpfair.privacy.accountants import MOST_EPSILON
+from dpfair.privacy.accountants import MAX_EPSILON
 from dpfair.privacy.events import DpEvent
 from dpfair.privacy.ledger import Ledger
 from dpfair.privacy.noise import noise_source
@@ -34,7 +34,7 @@ __all__ = ["PrivateMetrics", "check_budget", "evaluate", "evaluate_privately"]
 MEASURING = "count decisions by group and label"
 # Of one cell. Bounds on rates need tables of the noise, which grow as one over it; they would still
 # take half of this.
-LEAST_NOISE = 2e-5
+MIN_NOISE = 2e-5
 
 
 def evaluate(
@@ -49,7 +49,7 @@ def evaluate(
     records = model._new_records(X, sensitive_features)
     predicted = model.predict(X, sensitive_features=sensitive_features)
     decisions = (predicted == model.classes_[1]).astype(np.int64)
-    labels = outcome_codes(words(y), model.schema_.label)
+    labels = level_codes(as_texts(y), model.schema_.label)
     if (labels < 0).any():
         raise InputError("Some labels are none of the two that the schema declares.")
     names = model.schema_.groups
@@ -129,10 +129,10 @@ def evaluate_privately(
     payment = _payment(model, epsilon, own, ledger, unit)
     table = check_table(model, X, reset=False)
     records = encode(table, model.schema_, sensitive_features)
-    labels = outcome_codes(words(label_array(y, len(records))), model.schema_.label)
+    labels = level_codes(as_texts(label_array(y, len(records))), model.schema_.label)
     kept = np.arange(len(records))
     if unit is not None:
-        kept = bound_units(words(get_column(X, unit)), own.rows_per_unit)
+        kept = bound_units(as_texts(get_column(X, unit)), own.rows_per_unit)
     payment.pay()
     identities = model._identities(X, records)
     counted = records.take(kept)
@@ -163,12 +163,10 @@ def check_budget(
 
 def _open_ledger(model: PrivateFairClassifier, epsilon: float, seed: int | None) -> Ledger:
     validate.positive(epsilon=epsilon)
-    if epsilon > MOST_EPSILON:
-        raise InputError(
-            f"Expected epsilon <= {MOST_EPSILON}, got {epsilon:g}: it protects nobody."
-        )
+    if epsilon > MAX_EPSILON:
+        raise InputError(f"Expected epsilon <= {MAX_EPSILON}, got {epsilon:g}: it protects nobody.")
     # A replaced record moves two cells, and a person as many more as there are records.
-    least = LEAST_NOISE * model.rows_per_unit * (2 if model.relation == "replace_one" else 1)
+    least = MIN_NOISE * model.rows_per_unit * (2 if model.relation == "replace_one" else 1)
     if epsilon < least:
         raise InputError(
             "The counts would have too much noise to say anything; the smallest epsilon that works "

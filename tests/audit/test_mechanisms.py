@@ -13,7 +13,7 @@ import pytest
 from dpfair.audit.counts import EPSILON, table_release
 from dpfair.audit.distinguish import Listening, Mechanism, distinguish, distinguish_all
 from dpfair.audit.mechanisms import library_mechanisms
-from dpfair.audit.worlds import count_statistics, counted, noisy_counts
+from dpfair.audit.trials import count_statistics, counted, noisy_counts
 from dpfair.errors import InputError, ReceiptError
 from dpfair.learners import descent
 from dpfair.privacy.draw import Draw
@@ -120,9 +120,9 @@ def test_the_statistics_of_counts():
 
 def test_worlds_and_tables_are_sorted_into_rows():
     def release(cells, noise):
-        return [*cells, *(10 * c for c in cells)]  # two tables of all worlds
+        return [*cells, *(10 * c for c in cells)]  # two tables of all trials
 
-    rows = noisy_counts(release, (1, 2), 5, Listening(1), worlds=3, tables=2)
+    rows = noisy_counts(release, (1, 2), 5, Listening(1), trials=3, tables=2)
     assert rows.tolist() == [[1, 2, 10, 20]] * 5
 
 

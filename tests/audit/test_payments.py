@@ -120,8 +120,8 @@ def certificate(*public):
 
 def test_assumptions_stand_in_the_certificate():
     fact = Assumption(("group",), "release")
-    assert payments([assumed(fact)], certificate=certificate("the schema", fact.words)) == []
-    for other in (None, certificate("the schema"), certificate(f"{fact.words} and more")):
+    assert payments([assumed(fact)], certificate=certificate("the schema", fact.text)) == []
+    for other in (None, certificate("the schema"), certificate(f"{fact.text} and more")):
         [sentence] = payments([assumed(fact)], certificate=other)
         assert "'the number of records of each group in the release scope' is public" in sentence
 

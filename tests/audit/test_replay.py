@@ -19,7 +19,7 @@ from dpfair.audit.observe import Run
 from dpfair.audit.replay import _too_far, neighbours_of, replay, replay_method
 from dpfair.audit.sample import probe_table, sample_schema
 from dpfair.audit.tape import Session
-from dpfair.data.table import words
+from dpfair.data.table import as_texts
 from dpfair.data.tabular import TabularInput
 from dpfair.learners.descent import FlatClip
 from dpfair.methods.dp_fermi.method import DPFermi
@@ -151,7 +151,7 @@ def counted_records_train_as_well(patch):
 def classes_read_off_the_labels(patch):
     def training_records(original, model, X, y, *rest):
         records = original(model, X, y, *rest)
-        model.classes_ = np.array(sorted(set(words(y)) - {None}))
+        model.classes_ = np.array(sorted(set(as_texts(y)) - {None}))
         return records
 
     wrap(patch, PrivateLogisticRegression, "_training_records", training_records)

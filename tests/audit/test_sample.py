@@ -17,7 +17,7 @@ from dpfair.audit.sample import (
     table_of,
 )
 from dpfair.data.schema import Numeric
-from dpfair.data.table import encode, outcome_codes, words
+from dpfair.data.table import as_texts, encode, level_codes
 
 
 @pytest.fixture(params=["sample", "loans", "adult", "credit", "groups by two", "no groups"])
@@ -40,7 +40,7 @@ def test_a_sample_fits_its_schema(schema):
     for column, codes in zip(schema.categorical, records.codes.T, strict=True):
         assert set(codes) <= set(range(len(column.values)))
     assert set(records.groups) <= set(range(len(schema.groups)))
-    assert set(outcome_codes(words(y), schema.label)) == {0, 1}
+    assert set(level_codes(as_texts(y), schema.label)) == {0, 1}
     for column in schema.numeric:
         assert X[column.name].is_between(*column.bounds).all()
 

@@ -94,7 +94,7 @@ def test_a_question_beyond_the_end_ends_the_run():
     [
         lambda tape, n: tape.uniforms(n),
         lambda tape, n: tape.normals(n),
-        lambda tape, n: tape.words(n),
+        lambda tape, n: tape.random_uint64(n),
         lambda tape, n: np.array(tape.discrete_laplace(Fraction(1, 3), n)),
         lambda tape, n: np.isin(np.arange(n), tape.poisson_batch(n, 0.3)),
         lambda tape, n: np.isin(np.arange(n), tape.exact_batch(n, 0.3)),

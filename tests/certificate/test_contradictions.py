@@ -13,7 +13,7 @@ from dpfair.fairness.bounds.bands import interval_gap
 from dpfair.fairness.bounds.placement import GRAIN
 from dpfair.fairness.choice import best_rule, corrected_rule, placed_rule
 from dpfair.fairness.notions import NOTIONS
-from dpfair.fairness.optimal import Aim
+from dpfair.fairness.optimal import Goal
 from dpfair.fairness.rates import NoisyRate
 from dpfair.fairness.release import HALF, Release, grid_of
 from dpfair.fairness.rules import Rule
@@ -48,20 +48,20 @@ def random_release(rng, k, bins):
 
 
 def claim_of(rng, how, notion, k) -> FairnessClaim:
-    aim = Aim(notion, float(rng.choice([0, 0.1])), (1.0, float(rng.choice([1.0, 20.0]))))
+    goal = Goal(notion, float(rng.choice([0, 0.1])), (1.0, float(rng.choice([1.0, 20.0]))))
     release = random_release(rng, k, 2 if how == "corrected" else 6)
     sorting = {"smallest": 0, "small_groups": "merge"}
     if how == "placed":
         target = float(rng.choice([0.0, 0.01, 0.3, 1.0]))
-        found = placed_rule(release, aim, (target,) * k)
-        return FairnessClaim.from_decision(release, found, aim, 0.95)
+        found = placed_rule(release, goal, (target,) * k)
+        return FairnessClaim.from_decision(release, found, goal, 0.95)
     if how == "corrected":
         planned = Rule(np.array([[0.0, 1.0]] * k), np.full((k, 1), 0.5))
-        found = corrected_rule(planned, release, aim, **sorting)
-        return FairnessClaim.from_decision(release, found, aim, 0.95)
-    found = best_rule(release, aim, **sorting)
+        found = corrected_rule(planned, release, goal, **sorting)
+        return FairnessClaim.from_decision(release, found, goal, 0.95)
+    found = best_rule(release, goal, **sorting)
     check = random_release(rng, k, 2) if how == "fixed" else None
-    return FairnessClaim.from_decision(release, found, aim, 0.95, check=check)
+    return FairnessClaim.from_decision(release, found, goal, 0.95, check=check)
 
 
 def check_claim(claim: FairnessClaim, how: str) -> None:
@@ -143,9 +143,9 @@ def test_the_comparison_with_constants_shares_its_error_probability(monkeypatch)
 
 def test_an_unlabelled_release_has_no_constant_to_compare_with():
     release = Release(("a", "b"), HALF, [[[90, 10]], [[60, 40]]], (1.0, 1.0), None, "")
-    aim = Aim(NOTIONS["demographic_parity"])
-    found = best_rule(release, aim, smallest=0, small_groups="merge")
-    claim = FairnessClaim.from_decision(release, found, aim, 0.95)
+    goal = Goal(NOTIONS["demographic_parity"])
+    found = best_rule(release, goal, smallest=0, small_groups="merge")
+    claim = FairnessClaim.from_decision(release, found, goal, 0.95)
     assert claim.certified
     assert claim.constant_accuracy is None
     assert not claim.beats_constant
@@ -166,11 +166,11 @@ def test_rare_labels_do_not_make_a_bound_a_matter_of_luck(notion):
     """Corrected decisions at epsilon 3, of which 9/4 count the decisions."""
     rng, bounds = np.random.default_rng(0), []
     planned = Rule(np.array([[0.0, 1.0]] * 2), np.full((2, 1), 0.5))
-    aim = Aim(notion, acceptance=0.07)  # no constant rule accepts so many
+    goal = Goal(notion, acceptance=0.07)  # no constant rule accepts so many
     for _ in range(10):
         release = rare_decisions(rng, 2.25)
-        found = corrected_rule(planned, release, aim, smallest=50, small_groups="merge")
-        claim = FairnessClaim.from_decision(release, found, aim, 0.95)
+        found = corrected_rule(planned, release, goal, smallest=50, small_groups="merge")
+        claim = FairnessClaim.from_decision(release, found, goal, 0.95)
         check_claim(claim, "corrected")
         bounds.append(claim.gap_bound)
     assert max(bounds) <= 2 * min(bounds)

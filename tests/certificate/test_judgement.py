@@ -189,7 +189,7 @@ def test_the_noisy_number_of_records_is_scaled_up_and_has_an_error():
 def test_other_aims_are_not_judged_by_accuracy(certificate):
     fairness = replace(
         certificate.fairness,
-        other_aim="something else (unequal costs)",
+        other_goal="something else (unequal costs)",
         accuracy_estimate=0.6,
         constant_accuracy=0.8,
         beats_constant=False,

@@ -194,7 +194,7 @@ def test_a_schema_that_no_model_file_can_hold_is_refused_before_anything_is_paid
     from dpfair.methods import limits as model_limits
 
     length = len(json.dumps(Schema.from_dict(LOANS).to_dict()))
-    for limit, most in {"MOST_HEADER": length, "MOST_WEIGHTS": 5, "_MOST_MECHANISMS": 1}.items():
+    for limit, most in {"MAX_HEADER": length, "MAX_WEIGHTS": 5, "_MAX_MECHANISMS": 1}.items():
         with monkeypatch.context() as patch:
             patch.setattr(model_limits, limit, most)
             refused(capsys, *PAID)

@@ -50,7 +50,7 @@ def pure_functions_run_once():
                 "corrected_rule",
                 "placed_rule",
                 "planned_rule",
-                "planned_targets",
+                "planned_rates",
             ],
             "dpfair.evaluation": ["fixed_bound", "fixed_accuracy"],
             "dpfair.learners.logistic": ["calibrate"],

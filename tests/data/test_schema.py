@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpfair.data.schema import (
-    MOST_CATEGORIES,
+    MAX_CATEGORIES,
     Categorical,
+    Levels,
     Numeric,
-    Outcome,
     Schema,
     plain_text,
 )
@@ -70,8 +70,8 @@ def schemas(draw):
     many = len(columns) > 1
     return Schema(
         tuple(columns),
-        Outcome(names[0], draw(st.lists(texts, min_size=2, max_size=2, unique=True).map(tuple))),
-        sensitive=Outcome(names[1], draw(words)) if draw(st.booleans()) else None,
+        Levels(names[0], draw(st.lists(texts, min_size=2, max_size=2, unique=True).map(tuple))),
+        sensitive=Levels(names[1], draw(words)) if draw(st.booleans()) else None,
         rows=draw(st.none() | st.integers(1, 10**12)),
         crosses=tuple(draw(st.lists(crosses, max_size=2, unique=True))) if many else (),
         inferred=draw(st.booleans()),
@@ -95,7 +95,7 @@ def test_round_trips(schema):
 )
 def test_names_of_any_kind_survive_a_file(name, tmp_path):
     """A pair of surrogate escapes, as JSON writes emoji, is not valid TOML."""
-    schema = Schema((Categorical(name, (name, "b")),), Outcome("y", ("0", "1")))
+    schema = Schema((Categorical(name, (name, "b")),), Levels("y", ("0", "1")))
     toml, data = tmp_path / "s.toml", tmp_path / "s.json"
     toml.write_text(schema.to_toml(), encoding="utf-8", newline="")
     data.write_text(json.dumps(schema.to_dict()), encoding="utf-8")
@@ -226,7 +226,7 @@ MALFORMED = {
     "values text": changed((*JOB, "values"), "abc"),
     "values a dict": changed((*JOB, "values"), {"a": 1}),
     "values repeated": changed((*JOB, "values"), ["a", "a"]),
-    "too many values": changed((*JOB, "values"), list(range(MOST_CATEGORIES + 1))),
+    "too many values": changed((*JOB, "values"), list(range(MAX_CATEGORIES + 1))),
     "usual not in values": changed((*JOB, "usual"), "c"),
     "usual word null": changed((*JOB, "usual"), None),
     "usual word a list": changed((*JOB, "usual"), ["a"]),
@@ -305,9 +305,9 @@ def test_anything_in_any_place_is_a_schema_or_a_schema_error(path, value):
         lambda: Numeric("a", (0, 1), scale=0),
         lambda: Categorical("a", ()),
         lambda: Categorical("a", (1, 2)),
-        lambda: Outcome("a", ("x",)),
-        lambda: Schema((), Outcome("y", ("0", "1"))),
-        lambda: Schema((Numeric("y", (0, 1)),), Outcome("y", ("0", "1"))),
+        lambda: Levels("a", ("x",)),
+        lambda: Schema((), Levels("y", ("0", "1"))),
+        lambda: Schema((Numeric("y", (0, 1)),), Levels("y", ("0", "1"))),
     ],
 )
 def test_objects_are_checked_like_files(build):

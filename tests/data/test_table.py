@@ -14,20 +14,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpfair.data.schema import Categorical, Numeric, Outcome, Schema
+from dpfair.data.schema import Categorical, Levels, Numeric, Schema
 from dpfair.data.table import (
     Records,
+    as_texts,
     column_names,
     encode,
     get_column,
+    level_codes,
     numbers,
-    outcome_codes,
     read_table,
     row_count,
     row_identities,
     select_columns,
     take_rows,
-    words,
 )
 from dpfair.errors import InputError, SchemaError
 
@@ -37,8 +37,8 @@ SCHEMA = Schema(
         Categorical("job", ("1", "2", "True")),
         Numeric("z", (-1, 1)),
     ),
-    label=Outcome("y", ("0", "1")),
-    sensitive=Outcome("sex", ("0", "1")),
+    label=Levels("y", ("0", "1")),
+    sensitive=Levels("sex", ("0", "1")),
 )
 SECRET = "s3cret-value"
 
@@ -119,8 +119,8 @@ def test_every_container_gives_the_same_records(table):
 def array_schema():
     return Schema(
         (Numeric("x0", (0, 100)), Categorical("x1", ("1", "2", "True")), Numeric("x2", (-1, 1))),
-        Outcome("y", ("0", "1")),
-        Outcome("x3", ("0", "1")),
+        Levels("y", ("0", "1")),
+        Levels("x3", ("0", "1")),
     )
 
 
@@ -153,10 +153,10 @@ def test_groups_may_come_apart_from_the_table():
 
 
 def test_labels_of_any_type():
-    outcome = Outcome("y", ("0", "1"))
+    outcome = Levels("y", ("0", "1"))
     for values in ([0, 1, 1], [0.0, 1.0, 1.0], ["0", "1", "1"], np.array([0, 1, 1], dtype="u1")):
-        assert outcome_codes(words(values), outcome).tolist() == [0, 1, 1]
-    unknown = outcome_codes(words([math.nan, None, "", "2", True, -0.0]), outcome)
+        assert level_codes(as_texts(values), outcome).tolist() == [0, 1, 1]
+    unknown = level_codes(as_texts([math.nan, None, "", "2", True, -0.0]), outcome)
     assert unknown.tolist() == [-1, -1, -1, -1, -1, 0]
 
 
@@ -183,8 +183,8 @@ def test_large_integers_keep_their_digits_beside_missing_values():
         pd.DataFrame({"a": pd.array(big, dtype="int64[pyarrow]")}),
         pa.table({"a": big}),
     ):
-        assert words(get_column(table, "a")) == expected
-    assert words(pd.Series(big, dtype="Int64")) == expected
+        assert as_texts(get_column(table, "a")) == expected
+    assert as_texts(pd.Series(big, dtype="Int64")) == expected
 
 
 def test_times_are_the_same_words_everywhere():
@@ -196,10 +196,10 @@ def test_times_are_the_same_words_everywhere():
         pd.DataFrame({"a": pd.Series(times, dtype="datetime64[ns]")}),
         pa.table({"a": times}),
     ):
-        assert words(get_column(table, "a")) == expected
+        assert as_texts(get_column(table, "a")) == expected
         assert np.isnan(numbers(get_column(table, "a"))).all()
     for unit in ("s", "us", "ns"):
-        assert words(np.array(times, dtype=f"datetime64[{unit}]")) == expected
+        assert as_texts(np.array(times, dtype=f"datetime64[{unit}]")) == expected
 
 
 @pytest.mark.parametrize(
@@ -240,7 +240,7 @@ def test_times_are_the_same_words_everywhere():
 def test_words_and_numbers_of_single_values(value, word, number):
     column = np.empty(1, dtype=object)
     column[0] = value
-    assert words(column) == [word]
+    assert as_texts(column) == [word]
     assert np.array_equal(numbers(column), [number], equal_nan=True)
 
 
@@ -260,7 +260,7 @@ class Hostile:
 
 
 def test_a_hostile_value_is_missing():
-    assert words(objects([Hostile()])) == [None]
+    assert as_texts(objects([Hostile()])) == [None]
     assert np.isnan(numbers(objects([Hostile()]))).all()
 
 
@@ -444,7 +444,7 @@ def test_a_byte_that_is_not_text_spoils_its_value_only(tmp_path):
 
 @pytest.mark.parametrize("spellings", [(1, 1.0, "1", "1.0"), (True, "True", "true", np.True_)])
 def test_a_file_and_a_frame_write_the_same_word(spellings):
-    assert len({words([value])[0] for value in spellings}) == 1
+    assert len({as_texts([value])[0] for value in spellings}) == 1
     assert len({numbers([value])[0] for value in spellings}) == 1
 
 

@@ -15,16 +15,16 @@ from dpfair.fairness.choice import (
     best_rule,
     corrected_rule,
     placed_rule,
+    planned_rates,
     planned_rule,
-    planned_targets,
 )
 from dpfair.fairness.estimate import estimated_masses, labelled_counts
 from dpfair.fairness.notions import NOTIONS, group_values
-from dpfair.fairness.optimal import Aim, Choice
+from dpfair.fairness.optimal import Choice, Goal
 from dpfair.fairness.release import HALF, Release, exact_counts, grid_of
 from dpfair.fairness.rules import Rule
 
-PARITY = Aim(NOTIONS["demographic_parity"])
+PARITY = Goal(NOTIONS["demographic_parity"])
 EDGES = np.arange(1, 20) / 20
 
 
@@ -44,8 +44,8 @@ def table(sizes, *, edges=EDGES, noise=math.inf, grain=None, dependence="", seed
     return Release(names, grid, counts, (noise,) * len(sizes), None, dependence, grain)
 
 
-def decided(release, aim=PARITY, *, smallest=50, small_groups="merge", families=None):
-    return best_rule(release, aim, smallest=smallest, small_groups=small_groups, families=families)
+def decided(release, goal=PARITY, *, smallest=50, small_groups="merge", families=None):
+    return best_rule(release, goal, smallest=smallest, small_groups=small_groups, families=families)
 
 
 def window(low, high) -> Window:
@@ -55,7 +55,7 @@ def window(low, high) -> Window:
 @pytest.mark.parametrize("notion", NOTIONS.values(), ids=NOTIONS)
 def test_the_rule_is_fair_by_the_counts(notion):
     release = table((3000, 4000))
-    found = decided(release, Aim(notion, 0.02))
+    found = decided(release, Goal(notion, 0.02))
     assert notion.gap(found.values) <= 0.02 + 1e-7
     assert found.targets is None
     middles = (np.arange(20) + 0.5) / 20
@@ -89,7 +89,7 @@ def test_what_is_decided_is_what_was_counted(noise):
         names = tuple("abcd"[:k])
         release = Release(names, grid_of(EDGES, k), exact + added, (noise,) * k, None, "")
         notion = list(NOTIONS.values())[int(rng.integers(5))]
-        found = decided(release, Aim(notion, float(rng.choice([0, 0.1, 1.0]))), smallest=0)
+        found = decided(release, Goal(notion, float(rng.choice([0, 0.1, 1.0]))), smallest=0)
         decisions = found.rule.probabilities(groups, scores)
         true = group_values(notion, decisions, groups, labels, k)
         sizes = np.array(
@@ -177,10 +177,10 @@ def test_placed_rules_keep_the_targets():
 
 @pytest.mark.parametrize("name", ["demographic_parity", "equal_opportunity", "parity_ratio"])
 def test_targets_come_from_the_plan(name):
-    plan, aim = table((3000, 4000), noise=1.0), Aim(NOTIONS[name], 0.05)
-    target = planned_targets(plan, aim, smallest=50, ratio=0.5)
-    assert aim.notion.gap([target.rates]) <= 0.05 + 1e-7
-    statistic = aim.notion.statistics[0]
+    plan, goal = table((3000, 4000), noise=1.0), Goal(NOTIONS[name], 0.05)
+    target = planned_rates(plan, goal, smallest=50, ratio=0.5)
+    assert goal.notion.gap([target.rates]) <= 0.05 + 1e-7
+    statistic = goal.notion.statistics[0]
     counts = labelled_counts(plan)
     for a, found in enumerate(target.windows):
         ends = found.ends
@@ -199,7 +199,7 @@ def test_targets_come_from_the_plan(name):
 
 def test_windows_are_wider_when_less_is_known():
     def widths(sizes, noise, ratio=1.0):
-        target = planned_targets(table(sizes, noise=noise), PARITY, smallest=0, ratio=ratio)
+        target = planned_rates(table(sizes, noise=noise), PARITY, smallest=0, ratio=ratio)
         return np.array([w.ends[-1] - w.ends[0] for w in target.windows])
 
     assert (widths((300, 400), 3.0) > widths((30_000, 40_000), 3.0)).all()
@@ -209,8 +209,8 @@ def test_windows_are_wider_when_less_is_known():
 
 def test_extreme_targets_have_windows_inside_the_scores():
     for share in (0.0, 1.0):
-        target = planned_targets(
-            table((3000, 4000)), Aim(PARITY.notion, acceptance=share), smallest=0, ratio=1.0
+        target = planned_rates(
+            table((3000, 4000)), Goal(PARITY.notion, acceptance=share), smallest=0, ratio=1.0
         )
         assert target.rates == pytest.approx((share, share))
         for found in target.windows:
@@ -219,13 +219,13 @@ def test_extreme_targets_have_windows_inside_the_scores():
 
 
 def test_no_targets_for_small_groups_or_several_rates():
-    assert planned_targets(table((3000, 20)), PARITY, smallest=50, ratio=1.0) is None
+    assert planned_rates(table((3000, 20)), PARITY, smallest=50, ratio=1.0) is None
     # 80 are enough if as many will be counted, but not if half of them.
-    assert planned_targets(table((3000, 80)), PARITY, smallest=50, ratio=1.0) is not None
-    assert planned_targets(table((3000, 80)), PARITY, smallest=50, ratio=0.5) is None
+    assert planned_rates(table((3000, 80)), PARITY, smallest=50, ratio=1.0) is not None
+    assert planned_rates(table((3000, 80)), PARITY, smallest=50, ratio=0.5) is None
     for name in ("equalized_odds", "accuracy_parity"):
-        aim = Aim(NOTIONS[name])
-        assert planned_targets(table((3000, 4000)), aim, smallest=50, ratio=1.0) is None
+        goal = Goal(NOTIONS[name])
+        assert planned_rates(table((3000, 4000)), goal, smallest=50, ratio=1.0) is None
 
 
 def test_a_planned_rule_pools_small_groups_without_a_word():
@@ -253,16 +253,16 @@ def decisions_of(rule, sizes, seed=1, noise=math.inf):
     return Release(names, HALF, counts, (noise,) * len(sizes), None, "")
 
 
-def corrected(rule, release, aim=PARITY):
-    return corrected_rule(rule, release, aim, smallest=50, small_groups="merge")
+def corrected(rule, release, goal=PARITY):
+    return corrected_rule(rule, release, goal, smallest=50, small_groups="merge")
 
 
 @pytest.mark.parametrize("notion", NOTIONS.values(), ids=NOTIONS)
 def test_a_corrected_rule_is_fair_by_its_counted_decisions(notion):
-    aim = Aim(notion, 0.01)
-    planned = planned_rule(table((3000, 4000), seed=3), aim, smallest=50)
+    goal = Goal(notion, 0.01)
+    planned = planned_rule(table((3000, 4000), seed=3), goal, smallest=50)
     decisions = decisions_of(planned, (3000, 4000))
-    found = corrected(planned, decisions, aim)
+    found = corrected(planned, decisions, goal)
     assert found.planned == planned
     assert found.lottery.shape == (2, 3)
     assert notion.gap(found.values) <= 0.01 + 1e-7
@@ -287,7 +287,7 @@ def test_a_correction_accepts_what_was_rejected_where_too_few_were_accepted():
     counts = [[[700, 50], [100, 150]], [[1000, 300], [200, 500]]]
     decisions = Release(("a", "b"), HALF, counts, (math.inf,) * 2, None, "")
     planned = Rule(np.array([[0.0, 0.5, 1.0]] * 2), np.array([[0.3, 0.6]] * 2))
-    found = corrected(planned, decisions, Aim(PARITY.notion, acceptance=0.5))
+    found = corrected(planned, decisions, Goal(PARITY.notion, acceptance=0.5))
     assert (found.lottery[:, 0] > 0.05).all()
     everybody, as_planned = found.lottery[:, 0], found.lottery[:, 1]
     expected = everybody[:, None] + as_planned[:, None] * planned.accept
@@ -312,9 +312,9 @@ def test_estimated_accuracy_counts_undeclared_records_as_wrong():
     assert fewer.values.tolist() == plain.values.tolist()
 
 
-def advantage(release, found, aim):
+def advantage(release, found, goal):
     """What a rule gains over the better constant one, with its standard error, and its own gap."""
-    costs, counts, masses = np.array(aim.costs), release.counts, estimated_masses(release)
+    costs, counts, masses = np.array(goal.costs), release.counts, estimated_masses(release)
     worth = costs[1] * counts[:, 1] - costs[0] * counts[:, 0]
     accepts = np.cumsum(found.lottery, axis=1)[:, :-1]
     everybody = worth.sum() > 0
@@ -327,7 +327,7 @@ def advantage(release, found, aim):
     lottery[:, 0 if everybody else -1] = 1
     constant = Choice(lottery, masses, labelled_counts(release), release.edges)
     rule = replace(constant, lottery=found.lottery)
-    notion = aim.notion
+    notion = goal.notion
     gaps = (rule.gap(notion), constant.gap(notion)) if len(counts) > 1 else (0.0, 0.0)
     return (differs * worth).sum(), math.sqrt(variance), *gaps
 
@@ -357,21 +357,21 @@ def test_no_rule_is_kept_that_is_hardly_better_than_a_constant_one(how):
         release = hopeless(rng, k, 2 if how == "corrected" else 10)
         notions = [n for n in NOTIONS.values() if n.monotone or how != "placed"]
         costs = [(1.0, 1.0), (3.0, 1.0)][int(rng.integers(2))]
-        aim = Aim(notions[int(rng.integers(len(notions)))], float(rng.choice([0, 0.1, 1])), costs)
+        goal = Goal(notions[int(rng.integers(len(notions)))], float(rng.choice([0, 0.1, 1])), costs)
         if how == "placed":
-            found = placed_rule(release, aim, tuple(rng.uniform(0.2, 0.7, k)))
+            found = placed_rule(release, goal, tuple(rng.uniform(0.2, 0.7, k)))
         elif how == "corrected":
             planned = Rule(np.array([[0.0, 1.0]] * k))
-            found = corrected_rule(planned, release, aim, smallest=0, small_groups="merge")
+            found = corrected_rule(planned, release, goal, smallest=0, small_groups="merge")
         else:
-            found = decided(release, aim, smallest=0)
-        gain, error, gap, other = advantage(release, found, aim)
+            found = decided(release, goal, smallest=0)
+        gain, error, gap, other = advantage(release, found, goal)
         if set(found.acceptance.tolist()) in ({0.0}, {1.0}):
             constant += 1
             assert found.targets is None
             assert len(np.unique(found.rule.probabilities(range(k), np.full(k, 0.5)))) == 1
             assert len(set(found.acceptance.tolist())) == 1
-            assert aim.notion.statistics[0].correct or k < 2 or aim.notion.gap(found.values) == 0
+            assert goal.notion.statistics[0].correct or k < 2 or goal.notion.gap(found.values) == 0
         else:
             kept += 1
             assert gain > 2 * error or other > gap
@@ -387,7 +387,7 @@ def test_a_constant_rule_is_announced(options, whom):
     counts[:, 0] = 7
     release = replace(table((10, 10)), counts=counts)
     with pytest.warns(FairnessWarning, match=f"accepts {whom}"):
-        found = decided(release, Aim(PARITY.notion, **options), smallest=0)
+        found = decided(release, Goal(PARITY.notion, **options), smallest=0)
     assert found.acceptance.tolist() == [float(whom == "everybody")] * 2
-    corner = Aim(PARITY.notion, acceptance=0.4)
+    corner = Goal(PARITY.notion, acceptance=0.4)
     assert decided(release, corner, smallest=0).acceptance == pytest.approx([0.4, 0.4])

@@ -13,7 +13,7 @@ from dpfair.fairness.bounds.bands import accuracy_bound, band_bound
 from dpfair.fairness.choice import best_rule
 from dpfair.fairness.frontier import FRONTIER_TOLERANCES, frontier
 from dpfair.fairness.notions import NOTIONS
-from dpfair.fairness.optimal import Aim
+from dpfair.fairness.optimal import Goal
 from dpfair.fairness.release import Release
 
 TOLERANCES = (0.0, 0.05, 1.0)
@@ -31,8 +31,8 @@ def release_of(dependence="", sizes=(1, 1), noise=1.0) -> Release:
 
 
 def points_of(release, notion="demographic_parity"):
-    aims = [Aim(NOTIONS[notion], tolerance) for tolerance in TOLERANCES]
-    return frontier(release, aims, 0.95, smallest=0)
+    goals = [Goal(NOTIONS[notion], tolerance) for tolerance in TOLERANCES]
+    return frontier(release, goals, 0.95, smallest=0)
 
 
 @pytest.mark.parametrize("notion", NOTIONS)
@@ -49,11 +49,11 @@ def test_more_tolerance_is_more_accurate(notion):
 
 
 def test_points_are_the_best_rules_with_their_bounds():
-    release, aim = release_of(), Aim(NOTIONS["equal_opportunity"], 0.05)
+    release, goal = release_of(), Goal(NOTIONS["equal_opportunity"], 0.05)
     point = points_of(release, "equal_opportunity")[1]
-    found = best_rule(release, aim, smallest=0, small_groups="merge")
+    found = best_rule(release, goal, smallest=0, small_groups="merge")
     assert point.rule == found.rule
-    assert point.gap_bound == band_bound(release, found.lottery, aim.notion, 0.95).bound
+    assert point.gap_bound == band_bound(release, found.lottery, goal.notion, 0.95).bound
     assert point.accuracy_bound == accuracy_bound(release, found.lottery, 0.95)
 
 
@@ -74,7 +74,7 @@ def test_small_groups_are_not_mentioned_again():
     release = release_of(sizes=(100, 1), noise=math.inf)
     with warnings.catch_warnings():
         warnings.simplefilter("error", FairnessWarning)
-        frontier(release, [Aim(NOTIONS["demographic_parity"])], 0.95, smallest=5000)
+        frontier(release, [Goal(NOTIONS["demographic_parity"])], 0.95, smallest=5000)
 
 
 def test_scores_by_label_are_needed():

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from dpfair.errors import InputError
 from dpfair.fairness.notions import NOTIONS, Statistic
 from dpfair.fairness.optimal import (
-    Aim,
     Choice,
+    Goal,
     interpolated_lottery,
     merge_small,
     optimal_choice,
@@ -36,20 +36,20 @@ def edges_of(counts: np.ndarray) -> np.ndarray:
     return np.tile(np.arange(1, bins) / bins, (len(counts), 1))
 
 
-def solve(counts, aim) -> Choice:
-    return optimal_choice(counts, counts, edges_of(counts), aim)
+def solve(counts, goal) -> Choice:
+    return optimal_choice(counts, counts, edges_of(counts), goal)
 
 
-def value_of(counts, lottery, aim) -> tuple[float, float, float]:
+def value_of(counts, lottery, goal) -> tuple[float, float, float]:
     """Gain, gap and acceptance of a lottery, written out bin by bin."""
     groups, _, bins = counts.shape
     accept = np.cumsum(lottery, axis=1)[:, :bins]  # P(accept | bin)
     right_accepted = (counts[:, 1] * accept).sum()
     wrong_accepted = (counts[:, 0] * accept).sum()
     total = counts.sum()
-    gain = (aim.costs[1] * right_accepted - aim.costs[0] * wrong_accepted) / total
+    gain = (goal.costs[1] * right_accepted - goal.costs[0] * wrong_accepted) / total
     rows = []
-    for statistic in aim.notion.statistics:
+    for statistic in goal.notion.statistics:
         row = []
         for a in range(groups):
             if statistic.correct:
@@ -59,7 +59,7 @@ def value_of(counts, lottery, aim) -> tuple[float, float, float]:
                 part = counts[a, list(statistic.labels)].sum(axis=0)
                 row.append((part * accept[a]).sum() / part.sum())
         rows.append(row)
-    gap = aim.notion.gap(rows) if groups > 1 else 0.0
+    gap = goal.notion.gap(rows) if groups > 1 else 0.0
     return gain, gap, (right_accepted + wrong_accepted) / total
 
 
@@ -85,19 +85,19 @@ def test_no_lottery_is_better(notion, options):
     """Against all pairs of lotteries with weights in fifths; a grid needs a little more room."""
     for seed in range(3):
         counts = counts_of(seed)
-        aim = Aim(notion, **options)
-        choice = solve(counts, aim)
-        _, gap, acceptance = value_of(counts, choice.lottery, aim)
-        assert gap <= aim.tolerance + 1e-7
+        goal = Goal(notion, **options)
+        choice = solve(counts, goal)
+        _, gap, acceptance = value_of(counts, choice.lottery, goal)
+        assert gap <= goal.tolerance + 1e-7
         assert choice.gap(notion) == pytest.approx(gap, abs=1e-9)
-        if aim.capacity is not None:
-            assert acceptance <= aim.capacity + 1e-7
-        wider = Aim(notion, **{**options, "tolerance": aim.tolerance + 0.03})
+        if goal.capacity is not None:
+            assert acceptance <= goal.capacity + 1e-7
+        wider = Goal(notion, **{**options, "tolerance": goal.tolerance + 0.03})
         gain, _, _ = value_of(counts, solve(counts, wider).lottery, wider)
         fits = 0
         for rival in RIVALS[seed::7]:
             found = value_of(counts, rival, wider)
-            if found[1] <= wider.tolerance and found[2] <= (aim.capacity or 1.0):
+            if found[1] <= wider.tolerance and found[2] <= (goal.capacity or 1.0):
                 fits += 1
                 assert found[0] <= gain + 1e-7
         assert fits > 0
@@ -109,10 +109,10 @@ def test_a_share_to_accept_is_met_exactly(notion):
     rng = np.random.default_rng(0)
     counts = counts_of(5)
     for rival in rng.choice(RIVALS, 12):
-        aim = Aim(notion, tolerance=0.0)
-        gain, gap, acceptance = value_of(counts, rival, aim)
-        aim = Aim(notion, tolerance=min(1.0, gap), acceptance=acceptance)
-        best, reached, accepted = value_of(counts, solve(counts, aim).lottery, aim)
+        goal = Goal(notion, tolerance=0.0)
+        gain, gap, acceptance = value_of(counts, rival, goal)
+        goal = Goal(notion, tolerance=min(1.0, gap), acceptance=acceptance)
+        best, reached, accepted = value_of(counts, solve(counts, goal).lottery, goal)
         assert accepted == pytest.approx(acceptance, abs=1e-7)
         assert reached <= gap + 1e-7
         assert best >= gain - 1e-7
@@ -124,7 +124,7 @@ def test_monotone_notions_are_solved_by_a_search_over_rates(name):
     notion = NOTIONS[name]
     for seed, groups in ((0, 2), (1, 3), (2, 5)):
         counts = counts_of(seed, groups, bins=6)
-        choice = solve(counts, Aim(notion))
+        choice = solve(counts, Goal(notion))
         statistic = notion.statistics[0]
         assert np.ptp(choice.values(statistic)) < 1e-7
         rivals = [
@@ -139,7 +139,7 @@ def test_monotone_notions_are_solved_by_a_search_over_rates(name):
 
 def test_without_a_constraint_every_group_has_its_own_best_threshold():
     counts = counts_of(3, groups=4, bins=8)
-    choice = solve(counts, Aim(PARITY, tolerance=1.0))
+    choice = solve(counts, Goal(PARITY, tolerance=1.0))
     best = np.maximum(counts[:, 0], counts[:, 1]).sum() / counts.sum()
     assert choice.accuracy == pytest.approx(best)
 
@@ -147,7 +147,7 @@ def test_without_a_constraint_every_group_has_its_own_best_threshold():
 def test_one_group_is_bound_by_no_notion():
     counts = counts_of(4, groups=1, bins=5)
     for notion in NOTIONS.values():
-        choice = solve(counts, Aim(notion))
+        choice = solve(counts, Goal(notion))
         assert choice.accuracy == pytest.approx(counts.max(axis=1).sum() / counts.sum())
         assert choice.gap(notion) == 0
 
@@ -157,7 +157,7 @@ def test_one_group_is_bound_by_no_notion():
 def test_monotone_notions_mix_at_most_two_neighbours(seed, groups, bins, tolerance):
     counts = counts_of(seed, groups, bins)
     for name in ("demographic_parity", "equal_opportunity", "parity_ratio"):
-        lottery = solve(counts, Aim(NOTIONS[name], tolerance)).lottery
+        lottery = solve(counts, Goal(NOTIONS[name], tolerance)).lottery
         np.testing.assert_allclose(lottery.sum(axis=1), 1)
         for row in lottery:
             used = np.flatnonzero(row)
@@ -167,18 +167,18 @@ def test_monotone_notions_mix_at_most_two_neighbours(seed, groups, bins, toleran
 
 def test_contradictions_are_refused():
     with pytest.raises(InputError, match="exceeds the capacity"):
-        Aim(PARITY, acceptance=0.6, capacity=0.3)
+        Goal(PARITY, acceptance=0.6, capacity=0.3)
 
 
 def test_equal_accuracy_may_be_out_of_reach():
     """One group is right by accident only, the other always: half the lotteries do not exist."""
     counts = np.array([[[100.0, 0], [0, 100]], [[50, 50], [50, 50]]])
-    choice = solve(counts, Aim(NOTIONS["accuracy_parity"]))
+    choice = solve(counts, Goal(NOTIONS["accuracy_parity"]))
     assert choice.gap(NOTIONS["accuracy_parity"]) < 1e-7
     with pytest.raises(InputError, match="No rule fits"):
         solve(
             np.array([[[100.0, 0], [0, 0]], [[0, 0], [0, 100.0]]]),
-            Aim(NOTIONS["accuracy_parity"], acceptance=0.75),
+            Goal(NOTIONS["accuracy_parity"], acceptance=0.75),
         )
 
 
@@ -187,11 +187,11 @@ def test_an_empty_group_binds_nobody():
     counts = counts_of(0, groups=3, bins=4)
     counts[1] = 0
     for notion in NOTIONS.values():
-        choice = solve(counts, Aim(notion))
-        others = solve(counts[[0, 2]], Aim(notion))
+        choice = solve(counts, Goal(notion))
+        others = solve(counts[[0, 2]], Goal(notion))
         assert choice.accuracy == pytest.approx(others.accuracy)
         assert choice.lottery[1].tolist() == [0, 0, 1, 0, 0]  # scores from one half on
-    costly = solve(counts, Aim(PARITY, costs=(3.0, 1.0)))
+    costly = solve(counts, Goal(PARITY, costs=(3.0, 1.0)))
     assert costly.lottery[1].tolist() == [0, 0, 0, 1, 0]
 
 
@@ -199,9 +199,9 @@ def test_a_group_without_counted_positives_does_not_stop_equal_opportunity():
     masses = counts_of(0, groups=3, bins=4)
     counts = masses.copy()
     counts[1, 1] = 0
-    aim = Aim(NOTIONS["equal_opportunity"])
-    choice = optimal_choice(masses, counts, edges_of(counts), aim)
-    rates = choice.values(aim.notion.statistics[0])
+    goal = Goal(NOTIONS["equal_opportunity"])
+    choice = optimal_choice(masses, counts, edges_of(counts), goal)
+    rates = choice.values(goal.notion.statistics[0])
     assert rates[0] == pytest.approx(rates[2])
     assert rates[0] > 0.1
     best = int(np.argmax(masses[1, 1] > masses[1, 0]))
@@ -209,16 +209,16 @@ def test_a_group_without_counted_positives_does_not_stop_equal_opportunity():
 
 
 @pytest.mark.parametrize(
-    "aim",
+    "goal",
     [
         {"tolerance": -0.1}, {"tolerance": 1.1}, {"tolerance": np.nan}, {"costs": (1.0,)},
         {"costs": (0.0, 1.0)}, {"costs": (1.0, np.inf)}, {"acceptance": 1.2}, {"capacity": -0.1},
         {"capacity": np.nan},
     ],
 )  # fmt: skip
-def test_impossible_aims_are_refused(aim):
+def test_impossible_aims_are_refused(goal):
     with pytest.raises(InputError, match="Expected"):
-        Aim(PARITY, **aim)
+        Goal(PARITY, **goal)
 
 
 @pytest.mark.parametrize("grain", [None, 100])

@@ -41,7 +41,7 @@ def test_trees_ask_different_questions(loan_schema, loans):
 def test_plan_costs_the_budget_beside_other_events(loan_schema):
     table = noisy_table("0.3", "add_remove")
     plan = PrivateBoosting(trees=40, tree_share=0.25).plan(
-        loan_schema, 3, 1e-5, relation="add_remove", beside=[table]
+        loan_schema, 3, 1e-5, relation="add_remove", other_events=[table]
     )
     spent = epsilon_of(compose([plan.event, table]), 1e-5, "add_remove")
     assert 2.99 < spent <= 3

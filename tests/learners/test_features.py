@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from dpfair.data.schema import Categorical, Numeric, Outcome, Schema
+from dpfair.data.schema import Categorical, Levels, Numeric, Schema
 from dpfair.data.table import Records, encode
 from dpfair.learners.compiled import available, logistic_sum
 from dpfair.learners.descent import Batch, FlatClip, LogisticLoss, clipped_sum
@@ -73,8 +73,8 @@ def test_an_edge_belongs_to_the_bin_above(loan_schema):
 
 
 def table_schema(columns, crosses=(), sensitive=("f", "m")) -> Schema:
-    groups = Outcome("sex", sensitive) if sensitive else None
-    return Schema(tuple(columns), Outcome("y", ("0", "1")), groups, crosses=crosses)
+    groups = Levels("sex", sensitive) if sensitive else None
+    return Schema(tuple(columns), Levels("y", ("0", "1")), groups, crosses=crosses)
 
 
 GAIN = Numeric("gain", (0, 100), edges=(10.0, 50.0), usual=0.0, spiky=True)

@@ -39,7 +39,7 @@ def tables_of(division: Division, scope: str, groups: int, relation: str) -> lis
     """All tables that are charged to a scope, besides training."""
     events = []
     if division.train_scope == scope:
-        events += division.beside_training(groups, relation)
+        events += division.events_with_training(groups, relation)
     elif division.release_scope == scope:
         for epsilon in (division.decision_epsilon, division.release_epsilon):
             if epsilon is not None:
@@ -89,7 +89,7 @@ def test_certified_uses_disjoint_records():
     assert division.check_scope is None
     assert division.release_epsilon == 3  # a scope of its own: all of it
     assert division.plan_epsilon == Fraction(3, 10)
-    assert len(division.beside_training(2, "add_remove")) == 1
+    assert len(division.events_with_training(2, "add_remove")) == 1
     assert divided(release_share=0.25).shares == {"train": 0.75, "release": 0.25}
     assert divided(release_epsilon=Fraction(1, 2)).release_epsilon == Fraction(1, 2)
     assert division.decision_epsilon is None
@@ -124,7 +124,7 @@ def test_small_budgets_and_small_tables_are_corrected(epsilon, rows, corrected):
 def test_only_rules_for_several_groups_are_planned():
     division = divided(certifies="band")
     assert division.plan_epsilon is None
-    assert division.beside_training(2, "add_remove") == []
+    assert division.events_with_training(2, "add_remove") == []
 
 
 def test_reuse_counts_everybody():
@@ -133,7 +133,7 @@ def test_reuse_counts_everybody():
     assert division.train_scope == division.release_scope == ""
     assert division.share("") == 1
     assert division.release_epsilon == Fraction(3, 10)
-    [event] = division.beside_training(2, "add_remove")
+    [event] = division.events_with_training(2, "add_remove")
     assert float(pure_epsilon(event)) == pytest.approx(0.3)
 
 
@@ -208,7 +208,7 @@ def test_the_papers_numbers():
     assert division.training_epsilon == Fraction(29, 10)
     assert division.shares == {"train": pytest.approx(2 / 3), "release": pytest.approx(1 / 3)}
     assert division.plan_epsilon is None
-    assert division.beside_training(2, "add_remove") == []
+    assert division.events_with_training(2, "add_remove") == []
     given = algorithm2(
         composition="basic", tables=2, release_epsilon=Fraction(1), release_share=0.5
     )

@@ -183,10 +183,10 @@ def test_records_of_no_declared_group_are_not_counted(loan_schema):
 def test_the_type_of_classes_tells_nothing_about_the_labels(loans, loan_schema):
     from dataclasses import replace
 
-    from dpfair.data.schema import Outcome
+    from dpfair.data.schema import Levels
 
     X, y = loans
-    schema = replace(loan_schema, label=Outcome("ok", ("0", "1")))
+    schema = replace(loan_schema, label=Levels("ok", ("0", "1")))
     labels = (y == "yes").astype(float)
     gap = labels.copy()
     gap[0] = np.nan

@@ -47,7 +47,7 @@ from dpfair.privacy.events import (
 )
 from dpfair.privacy.repetition import best_of_runs_curve, halting_probability
 from dpfair.report import render_report
-from dpfair.report.words import mechanism
+from dpfair.report.wording import mechanism
 
 DELTA = 1e-5
 GRID = {"learner__learning_rate": [0.01, 0.3], "learner__clip": [0.3, 1.0]}
@@ -362,7 +362,7 @@ def test_winner_states_the_total_and_divided_confidence(fitted):
     at = {}
     for confidence in (0.95, winner.confidence):
         claim = FairnessClaim.from_decision(
-            winner.release_, winner._decision, winner._aim(), confidence
+            winner.release_, winner._decision, winner._goal(), confidence
         )
         at[confidence] = claim.gap_bound
     assert fairness.gap_bound == at[winner.confidence] > at[0.95]

@@ -16,7 +16,7 @@ from safetensors.numpy import load, save
 from dpfair import InputError, LedgerFile, PrivateFairClassifier, load_model, save_model
 from dpfair.errors import ModelFileError
 from dpfair.fairness.notions import NOTIONS
-from dpfair.methods.limits import MOST_CELLS, MOST_GROUPS
+from dpfair.methods.limits import MAX_CELLS, MAX_GROUPS
 from dpfair.report import render_report
 
 
@@ -367,7 +367,7 @@ def test_a_missing_file_or_a_directory_is_one_sentence(tmp_path):
 
 def test_the_cost_of_the_largest_file_is_bounded(loan_schema, loans, tmp_path):
     """As many groups as a file may have, each with a linear program and a band to solve again."""
-    names = [f"job {i}" for i in range(MOST_GROUPS // 2)]
+    names = [f"job {i}" for i in range(MAX_GROUPS // 2)]
     data = loan_schema.to_dict()
     data["columns"][2]["values"] = names
     data |= {"rows": None, "sensitive": {"columns": ["job", "sex2"]}}
@@ -380,7 +380,7 @@ def test_the_cost_of_the_largest_file_is_bounded(loan_schema, loans, tmp_path):
     fitted = PrivateFairClassifier(
         2, schema=schema, smallest_group=0, notion="equalized_odds", random_state=1
     ).fit(X, y)
-    assert MOST_GROUPS * 2 * 64 <= fitted.release_.counts.size <= MOST_CELLS
+    assert MAX_GROUPS * 2 * 64 <= fitted.release_.counts.size <= MAX_CELLS
     path = save_model(fitted, tmp_path / "m.dpfair")
     start = time.perf_counter()
     assert load_model(path).certificate_ == fitted.certificate_

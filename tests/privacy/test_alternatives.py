@@ -185,7 +185,7 @@ def test_two_fits_of_half_the_budget_have_room():
 @pytest.mark.parametrize("jobs", [[FIT] * 2, [FIT, FULL, FIT], [FIT, FIT, FULL, FULL]], ids=len)
 def test_the_dominating_distribution_is_never_below_any_combination(jobs, relation, monkeypatch):
     exact = dearest(jobs, relation)
-    monkeypatch.setattr(alternatives, "MOST_COMBINATIONS", 1)
+    monkeypatch.setattr(alternatives, "MAX_COMBINATIONS", 1)
     bound = spent(compose(jobs), relation)
     assert exact * (1 - 1e-6) <= bound <= exact * 1.03
 

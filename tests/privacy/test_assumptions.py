@@ -14,9 +14,9 @@ BY_GROUP = Assumption(("group",), "release")
 
 
 def test_words_follow_from_what_is_counted():
-    assert Assumption().words == "the number of records"
-    assert BY_GROUP.words == "the number of records of each group in the release scope"
-    both = Assumption(("group", "label")).words
+    assert Assumption().text == "the number of records"
+    assert BY_GROUP.text == "the number of records of each group in the release scope"
+    both = Assumption(("group", "label")).text
     assert both == "the number of records of each group and label"
 
 
@@ -35,4 +35,4 @@ def test_the_certificate_lists_what_the_ledger_assumed_once():
     claim = PrivacyClaim.from_ledger(
         ledger, unit="", arithmetic="", assumed_public=["the schema"], leaks=()
     )
-    assert claim.assumed_public == ("the schema", BY_GROUP.words, Assumption().words)
+    assert claim.assumed_public == ("the schema", BY_GROUP.text, Assumption().text)

@@ -299,7 +299,7 @@ class Coins(Noise):
         assert count == 2 * len(self.coins)
         return np.array([c >> 48 for c in self.coins], dtype="<u2").tobytes()
 
-    def words(self, count):
+    def random_uint64(self, count):
         tied = [c for c in self.coins if c >> 48 == self.first]
         assert count == len(tied)
         return np.array([c % 2**48 << 16 for c in tied], dtype=np.uint64)

@@ -20,9 +20,9 @@ from dpfair.certificate.claims import FairnessClaim
 from dpfair.fairness.bounds import bands, placement
 from dpfair.fairness.bounds import paper as certificates
 from dpfair.fairness.bounds.tails import expected_chance, reaches
-from dpfair.fairness.choice import Decision
+from dpfair.fairness.choice import ChosenRule
 from dpfair.fairness.notions import NOTIONS
-from dpfair.fairness.optimal import Aim
+from dpfair.fairness.optimal import Goal
 from dpfair.fairness.rates import NoisyRate
 from dpfair.fairness.release import Release
 from dpfair.fairness.rules import Rule
@@ -137,8 +137,8 @@ def _claims(seed: int) -> Iterator[str]:
         for choice in itertools.product(range(bins + 1), repeat=k):
             lottery = np.eye(bins + 1)[list(choice)]
             nothing = np.zeros((1, k)), np.zeros(k)
-            decision = Decision(Rule([[0, 1]] * k), release, lottery, None, 0.5, *nothing)
-            claim = FairnessClaim.from_decision(release, decision, Aim(PARITY), confidence)
+            decision = ChosenRule(Rule([[0, 1]] * k), release, lottery, None, 0.5, *nothing)
+            claim = FairnessClaim.from_decision(release, decision, Goal(PARITY), confidence)
     shares = [found.limits["interval", release.undeclared_rate(kind)] for kind in claim.undeclared]
     yield from _over("A share of undeclared values", sum(map(max, shares)), eta)
     # The accuracy is asked for twice: for its own bound and, surer, against the constants.

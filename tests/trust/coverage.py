@@ -24,7 +24,7 @@ from dpfair.evaluation import evaluate_privately
 from dpfair.fairness.bounds.placement import GRAIN
 from dpfair.fairness.choice import best_rule, corrected_rule, placed_rule
 from dpfair.fairness.notions import NOTIONS
-from dpfair.fairness.optimal import Aim
+from dpfair.fairness.optimal import Goal
 from dpfair.fairness.release import Release
 from dpfair.fairness.rules import Rule, parity_rule
 
@@ -122,46 +122,46 @@ WORLDS = {
 Drawn = tuple[FairnessClaim, np.ndarray, np.ndarray]
 
 
-def _band(world: World, rng: np.random.Generator) -> Drawn:
-    aim, release = Aim(NOTIONS["equalized_odds"], 0.05), world.release(rng, BINS)
-    decision = best_rule(release, aim, smallest=1, small_groups="merge")
-    claim = FairnessClaim.from_decision(release, decision, aim, CONFIDENCE)
-    return claim, decision.lottery, world.cells(BINS)
+def _band(trial: World, rng: np.random.Generator) -> Drawn:
+    goal, release = Goal(NOTIONS["equalized_odds"], 0.05), trial.release(rng, BINS)
+    decision = best_rule(release, goal, smallest=1, small_groups="merge")
+    claim = FairnessClaim.from_decision(release, decision, goal, CONFIDENCE)
+    return claim, decision.lottery, trial.cells(BINS)
 
 
-def _placed(world: World, rng: np.random.Generator) -> Drawn:
-    aim, release = Aim(NOTIONS["demographic_parity"]), world.release(rng, BINS)
-    decision = placed_rule(release, aim, (0.35,) * len(world.shares))
-    claim = FairnessClaim.from_decision(release, decision, aim, CONFIDENCE)
-    return claim, decision.lottery, world.cells(BINS)
+def _placed(trial: World, rng: np.random.Generator) -> Drawn:
+    goal, release = Goal(NOTIONS["demographic_parity"]), trial.release(rng, BINS)
+    decision = placed_rule(release, goal, (0.35,) * len(trial.shares))
+    claim = FairnessClaim.from_decision(release, decision, goal, CONFIDENCE)
+    return claim, decision.lottery, trial.cells(BINS)
 
 
 def _corrected(notion: str) -> Callable[[World, np.random.Generator], Drawn]:
-    def drawn(world: World, rng: np.random.Generator) -> Drawn:
-        aim, decisions = Aim(NOTIONS[notion]), world.release(rng, 2)
-        planned = Rule(np.tile([0.0, 1.0], (len(world.shares), 1)))
+    def drawn(trial: World, rng: np.random.Generator) -> Drawn:
+        goal, decisions = Goal(NOTIONS[notion]), trial.release(rng, 2)
+        planned = Rule(np.tile([0.0, 1.0], (len(trial.shares), 1)))
         how = {"smallest": 1, "small_groups": "merge"}
-        decision = corrected_rule(planned, decisions, aim, **how)
-        claim = FairnessClaim.from_decision(decisions, decision, aim, CONFIDENCE)
-        return claim, decision.lottery, world.cells(2)
+        decision = corrected_rule(planned, decisions, goal, **how)
+        claim = FairnessClaim.from_decision(decisions, decision, goal, CONFIDENCE)
+        return claim, decision.lottery, trial.cells(2)
 
     return drawn
 
 
-def _fixed(world: World, rng: np.random.Generator) -> Drawn:
-    aim, check = Aim(NOTIONS["equal_opportunity"]), world.release(rng, 2)
-    found = best_rule(check, aim, smallest=1, small_groups="merge")
-    decision = replace(found, rule=Rule(np.tile([0.0, 1.0], (len(world.shares), 1))))
-    claim = FairnessClaim.from_decision(check, decision, aim, CONFIDENCE, check=check)
-    return claim, np.tile([0.0, 1.0, 0.0], (len(world.shares), 1)), world.cells(2)
+def _fixed(trial: World, rng: np.random.Generator) -> Drawn:
+    goal, check = Goal(NOTIONS["equal_opportunity"]), trial.release(rng, 2)
+    found = best_rule(check, goal, smallest=1, small_groups="merge")
+    decision = replace(found, rule=Rule(np.tile([0.0, 1.0], (len(trial.shares), 1))))
+    claim = FairnessClaim.from_decision(check, decision, goal, CONFIDENCE, check=check)
+    return claim, np.tile([0.0, 1.0, 0.0], (len(trial.shares), 1)), trial.cells(2)
 
 
-def _flips(world: World, rng: np.random.Generator) -> Drawn:
-    release = world.release(rng, 2, labelled=False)
+def _flips(trial: World, rng: np.random.Generator) -> Drawn:
+    release = trial.release(rng, 2, labelled=False)
     rule = parity_rule([rate.estimate for rate in release.rates])
     claim = FairnessClaim.from_release(release, rule, CONFIDENCE)
     lift, keep = rule.accept.T
-    return claim, np.stack([lift, keep - lift, 1 - keep], axis=1), world.cells(2)
+    return claim, np.stack([lift, keep - lift, 1 - keep], axis=1), trial.cells(2)
 
 
 KINDS = {
@@ -174,20 +174,20 @@ KINDS = {
 }
 
 
-def fit_held(kind: str, world: World, trials: int, seed: int = 0) -> Held:
+def fit_held(kind: str, trial: World, trials: int, seed: int = 0) -> Held:
     """Draw releases, certify them, and compare every statement with the truth."""
     rng, held = np.random.default_rng(seed), Held()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for _ in range(trials):
-            claim, lottery, cells = KINDS[kind](world, rng)
-            for what, true in _statements(claim, lottery, cells, world):
+            claim, lottery, cells = KINDS[kind](trial, rng)
+            for what, true in _statements(claim, lottery, cells, trial):
                 held.add(what, true)
     return held
 
 
 def _statements(
-    claim: FairnessClaim, lottery: np.ndarray, cells: np.ndarray, world: World
+    claim: FairnessClaim, lottery: np.ndarray, cells: np.ndarray, trial: World
 ) -> Iterator[tuple[str, bool]]:
     notion = NOTIONS[claim.notion]
     tails = np.pad(np.cumsum(cells[..., ::-1], axis=-1)[..., ::-1], ((0, 0), (0, 0), (0, 1)))
@@ -212,7 +212,7 @@ def _statements(
         yield "accuracy", accuracy >= claim.accuracy_bound - 1e-9
         constants = cells.sum(axis=(0, 2))
         yield "constants", not claim.beats_constant or accuracy > constants.max()
-    shares = zip(world.undeclared, claim.undeclared.values(), strict=True)
+    shares = zip(trial.undeclared, claim.undeclared.values(), strict=True)
     yield "undeclared", all(low <= share <= high for share, (_, (low, high)) in shares)
 
 

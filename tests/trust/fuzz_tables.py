@@ -52,7 +52,7 @@ from dpfair import (
     load_model,
     save_model,
 )
-from dpfair.data.schema import Categorical, Numeric, Outcome, Schema
+from dpfair.data.schema import Categorical, Levels, Numeric, Schema
 from dpfair.errors import DpfairError
 from dpfair.evaluation import evaluate
 from dpfair.methods.dp_fermi.method import DPFermi
@@ -414,8 +414,8 @@ def _declared(number: str, word: str, group: str) -> Schema:
     label = next(name for name in ("label", "outcome", "y", "yy") if name not in taken)
     return Schema(
         columns=(Numeric(number, (-10, 100)), Categorical(word, ("a", "b", "1", "true"))),
-        label=Outcome(label, LABELS),
-        sensitive=Outcome(group, GROUPS),
+        label=Levels(label, LABELS),
+        sensitive=Levels(group, GROUPS),
         rows=20,
     )
 

@@ -451,18 +451,18 @@ def _with_its_rule(header: dict[str, Any]) -> None:
     """The rule that really follows, so that nothing is wrong before the certificate."""
     from dpfair.fairness.choice import best_rule, placed_rule
     from dpfair.fairness.notions import notion_of
-    from dpfair.fairness.optimal import Aim
+    from dpfair.fairness.optimal import Goal
     from dpfair.fairness.release import Release
     from dpfair.models.file import _rule_to_json
 
-    release, aim = (
+    release, goal = (
         Release.from_json(header["release"]),
-        Aim(notion_of(header["settings"]["notion"])),
+        Goal(notion_of(header["settings"]["notion"])),
     )
     if header["targets"] is not None:
-        decision = placed_rule(release, aim, tuple(header["targets"]))
+        decision = placed_rule(release, goal, tuple(header["targets"]))
     else:
-        decision = best_rule(release, aim, smallest=0, small_groups="merge")
+        decision = best_rule(release, goal, smallest=0, small_groups="merge")
     header["rule"] = _rule_to_json(decision.rule)
     claim = header["certificate"]["fairness"]
     claim["accuracy_estimate"] = float(decision.accuracy)

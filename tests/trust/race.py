@@ -17,7 +17,7 @@ COST = Fraction(1, 500)
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Levels:
     """What all runners were told, and what the file says."""
 
     granted: int
@@ -28,7 +28,7 @@ class Outcome:
     seconds: float
 
 
-def race_processes(path: Path, processes: int = 16, charges: int = 1000) -> Outcome:
+def race_processes(path: Path, processes: int = 16, charges: int = 1000) -> Levels:
     """Every process opens the file itself and asks as often as it may."""
     context = multiprocessing.get_context("fork")
     start, answers = context.Barrier(processes + 1), context.Queue()
@@ -42,7 +42,7 @@ def race_processes(path: Path, processes: int = 16, charges: int = 1000) -> Outc
     return _race(path, runners, start, lambda: [answers.get() for _ in runners])
 
 
-def race_threads(path: Path, threads: int = 8, charges: int = 1000) -> Outcome:
+def race_threads(path: Path, threads: int = 8, charges: int = 1000) -> Levels:
     """All threads share one handle."""
     ledger, start, answers = LedgerFile(path), threading.Barrier(threads + 1), []
 
@@ -109,7 +109,7 @@ def ask(ledger: LedgerFile, charges: int) -> tuple[int, int, list[str]]:
     return granted, refused, errors
 
 
-def _race(path, runners, start, collect) -> Outcome:
+def _race(path, runners, start, collect) -> Levels:
     for runner in runners:
         runner.start()
     start.wait()
@@ -123,7 +123,7 @@ def _race(path, runners, start, collect) -> Outcome:
         runner.join()
     granted, refused, errors = zip(*answers, strict=True)
     ledger = LedgerFile(path)
-    return Outcome(
+    return Levels(
         sum(granted),
         sum(refused),
         tuple(e for some in errors for e in some),

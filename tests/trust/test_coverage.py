@@ -13,11 +13,11 @@ from trust.coverage import KINDS, STRUCTURES, WORLDS, evaluation_held, fit_held
 from dpfair import PrivateFairClassifier
 
 
-@pytest.mark.parametrize("world", ["rare labels", "a tiny group", "three groups"])
+@pytest.mark.parametrize("trial", ["rare labels", "a tiny group", "three groups"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_a_fit_certifies_holds(kind, world):
+def test_what_a_fit_certifies_holds(kind, trial):
     # Without noise the tails take a tenth of the time.
-    exact = fit_held(kind, replace(WORLDS[world], noise=math.inf), trials=20)
+    exact = fit_held(kind, replace(WORLDS[trial], noise=math.inf), trials=20)
     assert exact.failures() == []
     assert exact.made["gap"] == 20
 

@@ -35,8 +35,8 @@ from dpfair import (
     PrivateLogisticRegression,
     Schema,
 )
-from dpfair.data.schema import Categorical, Numeric, Outcome
-from dpfair.data.table import encode, numbers, plain_array, read_table, sound_table, words
+from dpfair.data.schema import Categorical, Levels, Numeric
+from dpfair.data.table import as_texts, encode, numbers, plain_array, read_table, sound_table
 from dpfair.errors import SchemaError
 from dpfair.privacy.ledger_file.file import LedgerFile
 
@@ -95,8 +95,8 @@ def small_case(estimator="logistic", **more) -> Case:
     }
     schema = Schema(
         (Numeric("age", (0, 10)), Categorical("job", ("a", "b"))),
-        Outcome("y", ("0", "1")),
-        Outcome("sex", ("f", "m", "1")),
+        Levels("y", ("0", "1")),
+        Levels("sex", ("f", "m", "1")),
         rows=20,
     )
     later = {name: (kind, values[:3]) for name, (kind, values) in columns.items()}
@@ -266,13 +266,13 @@ def test_an_odd_item_of_a_list_is_a_value_like_any_other(odd):
     schema = Schema(
         (Numeric("x1", (0, 100)), Categorical("x2", ("clerk",))),
         SCHEMA.label,
-        Outcome("x3", ("f", "m")),
+        Levels("x3", ("f", "m")),
     )
     seen, model = fit(rows, labels, schema=schema)
     assert seen.error is None
     decent(seen)
     assert model.classes_.tolist() == ["no", "yes"]
-    assert words(["f", odd, 1.0])[::2] == ["f", "1"]
+    assert as_texts(["f", odd, 1.0])[::2] == ["f", "1"]
     assert len(numbers([1.0, odd])) == 2
 
 
@@ -288,8 +288,8 @@ def test_labels_that_are_lists_of_one_length_are_values_like_any_other(width):
 def test_items_of_a_list_keep_their_types():
     assert plain_array([1, 2.5]).dtype == np.float64
     assert plain_array([1, "a"]).tolist() == [1, "a"]
-    assert words([b"a", "b"]) == words(np.array([b"a", "b"], dtype=object))
-    assert words((True, "x")) == ["true", "x"]
+    assert as_texts([b"a", "b"]) == as_texts(np.array([b"a", "b"], dtype=object))
+    assert as_texts((True, "x")) == ["true", "x"]
 
 
 @pytest.mark.parametrize(
@@ -306,7 +306,7 @@ def test_items_of_a_list_keep_their_types():
 )
 def test_labels_that_look_like_numbers(values, classes):
     X, _ = make_loans(4)
-    schema = Schema(SCHEMA.columns, Outcome("y", values), SCHEMA.sensitive)
+    schema = Schema(SCHEMA.columns, Levels("y", values), SCHEMA.sensitive)
     seen, model = fit(X, [values[0], values[1], None, "other"], schema=schema)
     assert seen.error is None
     assert model.classes_.tolist() == classes
@@ -327,7 +327,7 @@ def test_half_a_surrogate_is_no_text():
     for make in (
         lambda: Schema((Numeric("\ud800", (0, 1)),), SCHEMA.label),
         lambda: Categorical("c", ("a", "\udfff")),
-        lambda: Outcome("y", ("0", "\ud800x")),
+        lambda: Levels("y", ("0", "\ud800x")),
     ):
         with pytest.raises(SchemaError, match="must be text"):
             make()
@@ -399,7 +399,7 @@ def test_a_fit_on_a_part_that_coins_left_empty():
 @given(st.text(), st.text())
 @settings(max_examples=50, deadline=None, derandomize=True)
 def test_any_text_is_a_word_of_its_own_or_none(one, other):
-    schema = Schema((Numeric("n", (0, 1)),), Outcome("y", ("0", "1")))
+    schema = Schema((Numeric("n", (0, 1)),), Levels("y", ("0", "1")))
     frame = pl.DataFrame({"n": [one, other]}, strict=False)
     assert encode(frame, schema).numeric.shape == (2, 1)
-    assert len(words([one, other])) == 2
+    assert len(as_texts([one, other])) == 2

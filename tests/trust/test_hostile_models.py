@@ -31,10 +31,10 @@ from dpfair.errors import ModelFileError
 from dpfair.fairness.bounds.placement import Window, placement_grid
 from dpfair.fairness.release import Release
 from dpfair.methods import limits as model_limits
-from dpfair.methods.fair_classifier import MOST_PLACED_GROUPS
+from dpfair.methods.fair_classifier import MAX_PLACED_GROUPS
 
-MOST_SECONDS = 1.0
-MOST_MEGABYTES = 100
+MAX_SECONDS = 1.0
+MAX_MEGABYTES = 100
 
 
 @pytest.fixture(scope="module")
@@ -90,8 +90,8 @@ def test_the_corpus_is_large():
 def test_a_hostile_file_is_refused_at_once(name, outcomes):
     outcome = outcomes[name]
     assert outcome["error"] == "ModelFileError", outcome["text"]
-    assert outcome["seconds"] < MOST_SECONDS
-    assert outcome["megabytes"] < MOST_MEGABYTES
+    assert outcome["seconds"] < MAX_SECONDS
+    assert outcome["megabytes"] < MAX_MEGABYTES
     assert outcome["text"].isprintable()
     assert len(outcome["text"]) < 1000
 
@@ -116,7 +116,7 @@ def test_the_dearest_files_cost_what_honest_ones_cost(honest, folder):
     for outcome in measured(written(DEAR, honest, folder), honest, folder).values():
         assert outcome["error"] == "ModelFileError"
         assert outcome["seconds"] < 12
-        assert outcome["megabytes"] < MOST_MEGABYTES
+        assert outcome["megabytes"] < MAX_MEGABYTES
 
 
 COMMANDS = {
@@ -165,12 +165,12 @@ def test_a_file_of_another_release_of_dpfair_is_read(honest, folder):
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(
     epsilon=st.floats(0.05, 10),
-    groups=st.integers(2, MOST_PLACED_GROUPS),
+    groups=st.integers(2, MAX_PLACED_GROUPS),
     replace=st.booleans(),
     data=st.data(),
 )
 def test_every_grid_of_a_fit_is_within_the_limits(epsilon, groups, replace, data):
-    if groups > MOST_PLACED_GROUPS * min(1, epsilon):
+    if groups > MAX_PLACED_GROUPS * min(1, epsilon):
         return  # such a fit places no thresholds
     noise = epsilon / 2 if replace else epsilon
     edges = placement_grid([data.draw(windows()) for _ in range(groups)], noise)
@@ -183,7 +183,7 @@ def test_every_grid_of_a_fit_is_within_the_limits(epsilon, groups, replace, data
         dependence="",
         grain=100,
     )
-    model_limits.check_placed(release, MOST_PLACED_GROUPS)
+    model_limits.check_placed(release, MAX_PLACED_GROUPS)
 
 
 @st.composite
@@ -230,7 +230,7 @@ def test_what_a_fit_writes_is_read(epsilon, groups, more, tmp_path):
 
 def test_what_could_not_be_read_is_not_written(monkeypatch, tmp_path, loans, loan_schema):
     model = PrivateFairClassifier(2, schema=loan_schema, mode="reuse", random_state=1).fit(*loans)
-    for limit in ("MOST_HEADER", "MOST_WEIGHTS", "MOST_CELLS", "MOST_NOISE", "_MOST_MECHANISMS"):
+    for limit in ("MAX_HEADER", "MAX_WEIGHTS", "MAX_CELLS", "MAX_NOISE", "_MAX_MECHANISMS"):
         with monkeypatch.context() as patch:
             patch.setattr(model_limits, limit, 1)
             with pytest.raises(InputError):

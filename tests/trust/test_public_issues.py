@@ -33,7 +33,7 @@ from dpfair import (
 )
 from dpfair.audit.tape import Session
 from dpfair.certificate.claims import round_down, round_up
-from dpfair.data.schema import Categorical, Numeric, Outcome
+from dpfair.data.schema import Categorical, Levels, Numeric
 from dpfair.data.table import encode
 from dpfair.errors import ReceiptError, SchemaError
 from dpfair.fairness.rates import noise_masses, noise_quantile
@@ -98,7 +98,7 @@ def fair(epsilon=1, **settings):
 @pytest.mark.parametrize("bounds", [(0, 100), (-100, 0), (-1, 1000)])
 def test_diffprivlib_105_sensitivity_from_one_bound_only(bounds):
     """The largest feature value was taken from the lower bound twice: zero for bounds (0, 100)."""
-    schema = Schema((Numeric("x", bounds, center=0.0, scale=1.0),), Outcome("y", ("0", "1")))
+    schema = Schema((Numeric("x", bounds, center=0.0, scale=1.0),), Levels("y", ("0", "1")))
     model = one_step(schema=schema, features="standardised", clip=0.7)
 
     def table(values):
@@ -217,7 +217,7 @@ def test_diffprivlib_106_the_label_set_is_inferred():
 
 def test_borealis_12_the_data_is_scaled_by_itself():
     """Records were scaled by their own minimum and maximum before a private model saw them."""
-    schema = Schema((Numeric("x", (0, 10)), Categorical("k", ("a", "b"))), Outcome("y", ("0", "1")))
+    schema = Schema((Numeric("x", (0, 10)), Categorical("k", ("a", "b"))), Levels("y", ("0", "1")))
     one = encode(pl.DataFrame({"x": [5.0], "k": ["a"]}), schema)
     among = encode(pl.DataFrame({"x": [5.0, 1e300, -1e300, 2], "k": ["a", "c", None, "b"]}), schema)
     for features in ("binned", "standardised"):
@@ -466,7 +466,7 @@ def test_nemo_safe_synthesizer_367_zero_epsilon_is_not_infinity():
 
 def test_opendp_2935_nan_becomes_zero():
     """NaN was silently turned into 0 before the noise was added: a distinguishing event."""
-    schema = Schema((Numeric("x", (0, 10)),), Outcome("y", ("0", "1")))
+    schema = Schema((Numeric("x", (0, 10)),), Levels("y", ("0", "1")))
     records = encode(pl.DataFrame({"x": [0.0, math.nan, None, math.inf]}), schema)
     zero, nan, missing, infinite = design("binned", schema, records).matrix()
     np.testing.assert_array_equal(nan, missing)  # a declared place of their own

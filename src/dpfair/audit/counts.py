@@ -1,6 +1,6 @@
 """The mechanisms that add discrete Laplace noise to counts, by the library's own code.
 
-Each function takes the exact counts of many worlds (:mod:`dpfair.audit.worlds`), makes records
+Each function takes the exact counts of many trials (:mod:`dpfair.audit.trials`), makes records
 of them where the code under test reads records, and goes from the charge to the noisy table.
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfair.audit.distinguish import Listening, Mechanism
-from dpfair.audit.worlds import OF_A_PERSON, REPLACED, Release, counted
+from dpfair.audit.trials import OF_A_PERSON, REPLACED, Release, counted
 from dpfair.fairness.batch import BATCH_BINS, decide_batch
 from dpfair.fairness.release import release_accepted, release_table
 from dpfair.methods.post_processor import FairPostProcessor
@@ -44,9 +44,9 @@ def count_mechanisms() -> list[Mechanism]:
         pure("table of scores", score_table("add_remove")),
         pure("table of scores, replace-one", score_table("replace_one"), pairs=REPLACED),
         pure("table of scores, by persons", persons, pairs=OF_A_PERSON),
-        pure("accepted, public group sizes", accepted_counts, worlds=4, share=0.2),
+        pure("accepted, public group sizes", accepted_counts, trials=4, share=0.2),
         pure("post-processor's counts", post_processor, share=0.25),
-        pure("batch decisions", batch_table, worlds=BATCH_BINS // 2),
+        pure("batch decisions", batch_table, trials=BATCH_BINS // 2),
         pure("search's score", search_score, pairs=REPLACED),
         pure("randomised response", randomised_response),
         pure("two tables of the same records", two_tables, tables=2, share=0.5),
@@ -70,7 +70,7 @@ def table_release(relation: str, event: DpEvent | None = None) -> Release:
 
 
 def cells_far_apart(cells: list[int], noise: Listening) -> list[int]:
-    """First the first cells of all worlds, then the second ones: noise that repeats shows."""
+    """First the first cells of all trials, then the second ones: noise that repeats shows."""
     noisy = table_release("add_remove")([*cells[::2], *cells[1::2]], noise)
     middle = len(noisy) // 2
     return [noisy[i // 2 + middle * (i % 2)] for i in range(len(noisy))]

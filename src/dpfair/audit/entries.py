@@ -2,8 +2,8 @@
 
 Every entry is run again through receipts and draws, with the record that shows most: one that
 contributes as much as it may, in every step. What is compared between the neighbours is the
-likelihood ratio of the whole transcript under the paid law. As in :mod:`dpfair.audit.worlds`, one
-draw serves many worlds at once.
+likelihood ratio of the whole transcript under the paid law. As in :mod:`dpfair.audit.trials`, one
+draw serves many trials at once.
 
 Sampling can test a claim at delta = 10^-5 only roughly, since events so rare are never seen. But
 an event pays for a whole curve of (epsilon, delta), so noise is tested at a larger delta, too.
@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from dpfair.audit.counts import table_release
 from dpfair.audit.distinguish import Listening, Mechanism
-from dpfair.audit.worlds import ADDED, REPLACED, counted
+from dpfair.audit.trials import ADDED, REPLACED, counted
 from dpfair.privacy.accountants import epsilon_of
 from dpfair.privacy.draw import Draw
 from dpfair.privacy.events import (
@@ -91,9 +91,9 @@ def sharp_delta(event: DpEvent, relation: str) -> float | None:
 
 
 def losses(event: DpEvent, inputs: Floats, noise: Noise, relation: str) -> Floats:
-    """The log-likelihood ratio of everything that an event releases, one per world.
+    """The log-likelihood ratio of everything that an event releases, one per trial.
 
-    ``inputs`` is what the record contributes in each world, in units of the sensitivity: 0 or 1
+    ``inputs`` is what the record contributes in each trial, in units of the sensitivity: 0 or 1
     under add/remove, -1 or 1 under replace-one.
     """
     if isinstance(event, OneOfDpEvent):
@@ -150,7 +150,7 @@ def _moves_two_cells(event: DpEvent) -> bool:
 
 
 def _mixture(events: Sequence[DpEvent], inputs: Floats, noise: Noise, relation: str) -> Floats:
-    """One of the events in every world, each as likely as any other."""
+    """One of the events in every trial, each as likely as any other."""
     which = np.array([noise.below(len(events)) for _ in range(len(inputs))], dtype=np.int64)
     result = np.empty(len(inputs))
     for i, event in enumerate(events):

@@ -32,14 +32,14 @@ from dpfair.privacy.events import path_events
 from dpfair.privacy.ledger import Ledger
 from dpfair.privacy.noise import noise_from
 
-__all__ = ["FEWEST_FITS", "canary_game", "canary_records", "claims_of"]
+__all__ = ["MIN_FITS", "canary_game", "canary_records", "claims_of"]
 
 Floats = NDArray[np.float64]
 
 # What a failed fit shows instead of numbers.
 _FAILED = -1e6
 _OTHERS = 2
-FEWEST_FITS = 100
+MIN_FITS = 100
 
 
 def canary_game(
@@ -59,7 +59,7 @@ def canary_game(
     If a method takes exact facts as public, such as the sizes of groups, then the canary does not
     come but takes the place of its opposite in the same group, and the relation is replace-one.
     """
-    validate.at_least(FEWEST_FITS, fits=fits)
+    validate.at_least(MIN_FITS, fits=fits)
     others, opposite, canary = canary_records(schema)
     with_canary, probe = table_of(schema, [*others, canary]), table_of(schema, [canary])
     noise.assumed = False

@@ -27,8 +27,8 @@ from typing import Any
 
 from dpfair import validate
 from dpfair.audit.sample import PERSON, Record, Table, group_columns, sample_records, table_of
-from dpfair.data.schema import Categorical, Numeric, Outcome, Schema
-from dpfair.data.table import encode, group_codes_of, outcome_codes, words
+from dpfair.data.schema import Categorical, Levels, Numeric, Schema
+from dpfair.data.table import as_texts, encode, group_codes_of, level_codes
 from dpfair.learners.features import design
 from dpfair.privacy.assumptions import MEMBERSHIP, PARTS
 from dpfair.privacy.events import RELATIONS
@@ -250,9 +250,9 @@ def _groups(schema: Schema) -> list[dict[str, str]]:
     return [{part.name: part.values[i] for part in parts} for i in (0, -1)] if parts else []
 
 
-def _lists(schema: Schema) -> list[Categorical | Outcome]:
+def _lists(schema: Schema) -> list[Categorical | Levels]:
     """The columns with declared values: groups, categories and the label."""
-    found: list[Categorical | Outcome] = [*group_columns(schema), *schema.categorical, schema.label]
+    found: list[Categorical | Levels] = [*group_columns(schema), *schema.categorical, schema.label]
     return [c for i, c in enumerate(found) if c.name not in [other.name for other in found[:i]]]
 
 
@@ -362,7 +362,7 @@ class _Maker:
 
     def _parts(self, table: Table) -> dict[str, list[Any]]:
         """What assumptions may depend on; the coins of persons depend on their names."""
-        labels = outcome_codes(words(table.y), self.schema.label).tolist()
+        labels = level_codes(as_texts(table.y), self.schema.label).tolist()
         sensitive = self.schema.sensitive
         groups = [0] * len(labels)
         if sensitive is not None:
@@ -372,7 +372,7 @@ class _Maker:
         return {MEMBERSHIP: [*declared, *persons], "group": groups, "label": labels}
 
 
-def _next(column: Outcome, record: Record) -> str:
+def _next(column: Levels, record: Record) -> str:
     """Another value of a column than that of a record."""
     return column.values[(column.values.index(record[column.name]) + 1) % len(column.values)]
 

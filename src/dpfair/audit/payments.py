@@ -163,5 +163,5 @@ def _check_assumptions(run: Run) -> Iterator[str]:
     listed = () if certificate is None else certificate.privacy.assumed_public
     for fact in {h.question.assumption for h in run.heard} - {None}:
         assert fact is not None
-        if fact.words not in listed:
-            yield f"The certificate does not list the assumption that {fact.words!r} is public."
+        if fact.text not in listed:
+            yield f"The certificate does not list the assumption that {fact.text!r} is public."

@@ -22,8 +22,8 @@ from numpy.typing import ArrayLike, NDArray
 from dpfair.audit.counts import EPSILON, table_release
 from dpfair.audit.distinguish import Listening, Mechanism, Sampler
 from dpfair.audit.sums import ADDED, Column, gradient_sums, one_step, paid
-from dpfair.audit.worlds import ADDED as ADDED_COUNTS
-from dpfair.audit.worlds import noisy_counts
+from dpfair.audit.trials import ADDED as ADDED_COUNTS
+from dpfair.audit.trials import noisy_counts
 from dpfair.learners.descent import Descent
 from dpfair.privacy.accountants import epsilon_of
 
@@ -79,11 +79,11 @@ def _count_digits(name: str) -> Mechanism:
         def sample(samples: int, noise: Listening) -> tuple[Floats, Floats]:
             one, two = (
                 last_digits(
-                    noisy_counts(release, world, samples, noise)[:, cell],
+                    noisy_counts(release, trial, samples, noise)[:, cell],
                     first[cell],
                     second[cell],
                 )
-                for world in (first, second)
+                for trial in (first, second)
             )
             return one, two
 

@@ -52,7 +52,7 @@ __all__ = ["Recording", "ReplayReport", "Violation", "neighbours_of", "replay", 
 ROUNDING = 2.0**-52
 
 # A bug shows in hundreds of numbers at once; a few of them tell where it is.
-MOST_ALIKE = 3
+MAX_ALIKE = 3
 
 
 def replay(make_model: Callable[[], Any], pair: Pair, probe: Table) -> list[str]:
@@ -97,10 +97,10 @@ class Recording:
         if pair.near:
             moved = _moved(self.run, other)
             self.touched |= {str(self.run.heard[i].question.scope) for i in moved}
-            found += islice(_too_far(self.run, other, pair), MOST_ALIKE)
+            found += islice(_too_far(self.run, other, pair), MAX_ALIKE)
             found += check_exposure(self.run.ledger, self.run.heard, moved)
         if not other.diverged:  # or the rest of it is missing
-            found += islice(_released(self.run, other, pair), MOST_ALIKE)
+            found += islice(_released(self.run, other, pair), MAX_ALIKE)
             found += _shown(self.run, other)
         elif self.run.failed:
             found.append(f"Only one of the runs ends with {self.run.shown['the error']!r}.")
@@ -246,7 +246,7 @@ def _different_assumptions(first: Run, second: Run, pair: Pair) -> Iterator[str]
             continue
         if one.question.value.tobytes() != two.question.value.tobytes():
             yield (
-                f"What is assumed public as {fact.words!r} depends on more than that: the other "
+                f"What is assumed public as {fact.text!r} depends on more than that: the other "
                 "table agrees in it, and the value differs."
             )
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfair.data.schema import Numeric, Outcome, Schema
+from dpfair.data.schema import Levels, Numeric, Schema
 from dpfair.errors import InputError
 from dpfair.privacy.noise import Noise
 
@@ -90,7 +90,7 @@ def sample_records(schema: Schema, count: int, seed: int = 0) -> list[Record]:
     return records
 
 
-def group_columns(schema: Schema) -> tuple[Outcome, ...]:
+def group_columns(schema: Schema) -> tuple[Levels, ...]:
     """The columns that the groups are read from."""
     if schema.sensitive is None:
         return ()

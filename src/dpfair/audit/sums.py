@@ -1,9 +1,9 @@
 """The mechanisms that add Gaussian noise to sums, as the audit samples them.
 
 Every one is the library's own code: a step of :func:`dpfair.learners.descent.descend` from the
-Poisson batch to the noisy gradient, and a tree of private boosting. A *world* is one column of the
+Poisson batch to the noisy gradient, and a tree of private boosting. A *trial* is one column of the
 design (or one leaf of the tree): its records have no part in other columns and the noise of the
-columns is independent, so that one step is many worlds at once. A pair of neighbours is what
+columns is independent, so that one step is many trials at once. A pair of neighbours is what
 the records of a column may be.
 
 One step tells more than a whole run: what a run of several steps costs follows by composition,
@@ -48,7 +48,7 @@ _BUDGET = 100
 
 @dataclass(frozen=True)
 class Column:
-    """The records of a world: their labels, and the one number that each of them has.
+    """The records of a trial: their labels, and the one number that each of them has.
 
     At zero weights the gradient of a record has the norm ``value / 2``: a large one is clipped.
     """
@@ -75,7 +75,7 @@ REPLACED: Mapping[str, tuple[Column, Column]] = {
 }
 
 Run = Callable[[Column, Listening], Floats]
-"""Statistics [world, statistic] of one run on worlds that are all alike."""
+"""Statistics [trial, statistic] of one run on trials that are all alike."""
 
 
 def summed(
@@ -175,20 +175,20 @@ def gradient_sums(
     compiled: bool = False,
     scales: tuple[float, ...] = (1.0,),
 ) -> Floats:
-    """The noisy sums of all steps, and the answer of a query, one row per world.
+    """The noisy sums of all steps, and the answer of a query, one row per trial.
 
-    There is a block of cells for each of the ``scales``, and a cell of each block for a world. As
+    There is a block of cells for each of the ``scales``, and a cell of each block for a trial. As
     exact values are rare, records have a cell of the first block only; the others get noise.
     """
-    world = np.repeat(np.arange(_WORLDS), len(column.labels))
+    trial = np.repeat(np.arange(_WORLDS), len(column.labels))
     values = column.value * np.repeat(scales, _WORLDS)
     objective = _Overhearing() if plan.queries else LogisticLoss()
     optimizer = _Standing()
     descend(
         plan,
-        Design.build(np.zeros((len(world), 0)), world[:, None], len(values), values),
+        Design.build(np.zeros((len(trial), 0)), trial[:, None], len(values), values),
         np.tile(np.array(column.labels, dtype=np.int64), _WORLDS),
-        world,
+        trial,
         objective=objective,
         optimizer=optimizer,
         receipt=receipt,
@@ -201,7 +201,7 @@ def gradient_sums(
 
 
 def _together(released: Floats) -> Floats:
-    """One or two numbers of each world; of two also their sum and their difference."""
+    """One or two numbers of each trial; of two also their sum and their difference."""
     if len(released) == 1:
         return released.T
     one, two = released
@@ -230,7 +230,7 @@ class _Overhearing(LogisticLoss):
 
 @dataclass(frozen=True)
 class _Presence:
-    """A query: how many records of each world are in the batch."""
+    """A query: how many records of each trial are in the batch."""
 
     noise_multiplier: float
     sensitivity: float = 1.0
@@ -244,9 +244,9 @@ def leaf_sums(plan: BoostingPlan, column: Column, noise: Listening, delta: float
 
     A record of even odds contributes (1/2, 1/8) to its leaf: as much as is allowed.
     """
-    world = np.repeat(np.arange(_WORLDS), len(column.labels))
+    trial = np.repeat(np.arange(_WORLDS), len(column.labels))
     structure = SimpleNamespace(
-        trees=1, leaves=_WORLDS, codes=lambda records: None, leaf=lambda tree, codes: world
+        trees=1, leaves=_WORLDS, codes=lambda records: None, leaf=lambda tree, codes: trial
     )
     labels = np.tile(np.array(column.labels, dtype=np.int64), _WORLDS)
     receipt = paid(plan, noise, "add_remove", delta)

@@ -38,9 +38,9 @@ from dpfair.fairness.bounds.paper import (
     paper_utility_bound,
 )
 from dpfair.fairness.bounds.placement import placement_bound
-from dpfair.fairness.choice import Decision
+from dpfair.fairness.choice import ChosenRule
 from dpfair.fairness.notions import NOTIONS
-from dpfair.fairness.optimal import Aim
+from dpfair.fairness.optimal import Goal
 from dpfair.fairness.rates import Interval, NoisyRate
 from dpfair.fairness.release import HALF, Release
 from dpfair.fairness.rules import Rule
@@ -115,7 +115,7 @@ class PrivacyClaim:
             composition=ledger.composition,
             unit=unit,
             arithmetic=arithmetic,
-            assumed_public=(*assumed_public, *(fact.words for fact in ledger.assumptions)),
+            assumed_public=(*assumed_public, *(fact.text for fact in ledger.assumptions)),
             leaks=(*(() if ledger.private else (SEEDED,)), *leaks),
             records=records,
             records_error=records_error,
@@ -167,7 +167,7 @@ class FairnessClaim:
         estimate, and the interval that holds it with the same confidence.
     constant
         ``"everybody"`` or ``"nobody"``, if the rule accepts them whatever their score; else empty.
-    other_aim
+    other_goal
         What beside accuracy the rule was asked for, such as unequal costs; else empty.
     irregular
         The same for records with a feature value that is missing, out of bounds or undeclared, if
@@ -205,7 +205,7 @@ class FairnessClaim:
     undeclared: Mapping[str, tuple[float, Interval | None]] = field(default_factory=dict)
     irregular: tuple[float, Interval | None] | None = None
     constant: str = ""
-    other_aim: str = ""
+    other_goal: str = ""
 
     @classmethod
     def nothing(
@@ -295,8 +295,8 @@ class FairnessClaim:
     def from_decision(
         cls,
         release: Release,
-        decision: Decision,
-        aim: Aim,
+        decision: ChosenRule,
+        goal: Goal,
         confidence: float,
         check: Release | None = None,
     ) -> FairnessClaim:
@@ -306,7 +306,7 @@ class FairnessClaim:
         in finding it. Without it the release that the rule was found by must do: by the flips that
         correct a planned rule, by the placement of thresholds, or by bands.
         """
-        notion, k, lottery = aim.notion, len(release.groups), decision.lottery
+        notion, k, lottery = goal.notion, len(release.groups), decision.lottery
         counted = decision.counted
         reason = NO_GROUPS if k < 2 else counted.dependence if check is None else check.dependence
         bound: RuleBound | None = None
@@ -329,7 +329,7 @@ class FairnessClaim:
         constant, certain = _constants(counted if check is None else check, (1 - confidence) / 2)
         return cls(
             notion=notion.name,
-            tolerance=aim.tolerance,
+            tolerance=goal.tolerance,
             groups=release.groups,
             gap_bound=bound.bound if bound else None,
             confidence=confidence,
@@ -352,7 +352,7 @@ class FairnessClaim:
             beats_constant=(accuracy((1 + confidence) / 2) or 0.0) > certain if bound else None,
             undeclared=undeclared_shares(counted, confidence),
             constant=decision.rule.constant,
-            other_aim=aim.beside_accuracy,
+            other_goal=goal.other_goal,
         )
 
     @property
@@ -366,7 +366,7 @@ class FairnessClaim:
             )
         notion, before = NOTIONS[self.notion], self.rates_before
         comparable = len(before) > 1 and notion.statistics == PARITY.statistics
-        own = notion.gap(np.array([before])) if comparable and not self.other_aim else None
+        own = notion.gap(np.array([before])) if comparable and not self.other_goal else None
         if notion.ratio:
             ratio = None if own is None else 1 - own
             judged = judge_ratio(1 - self.gap_bound, self.confidence, ratio)
@@ -380,7 +380,7 @@ class FairnessClaim:
         """How much the certified accuracy promises; None without one."""
         if self.accuracy_bound is None or self.accuracy_estimate is None:
             return None
-        if self.other_aim:
+        if self.other_goal:
             return None
         if self.constant:
             return Judgement("vacuous", "the model is a constant rule itself")
@@ -563,7 +563,7 @@ class Certificate:
         if claim.beats_constant:
             return "The model is more accurate, with the same confidence."
         if (claim.accuracy_estimate or 0.0) <= (claim.constant_accuracy or 0.0):
-            why = f", since {claim.other_aim} was asked for" if claim.other_aim else ""
+            why = f", since {claim.other_goal} was asked for" if claim.other_goal else ""
             return f"The model is estimated to be NO MORE accurate{why}."
         if claim.beats_constant is False:
             return "It is NOT CERTAIN that the model is more accurate."

@@ -85,12 +85,12 @@ def _mechanisms(samples: int, noise: Listening) -> AuditReport:
 
 
 def _method(method: Method, fits: int, noise: Listening) -> AuditReport:
-    from dpfair.audit.game import FEWEST_FITS, canary_game
+    from dpfair.audit.game import MIN_FITS, canary_game
     from dpfair.audit.replay import replay_method
     from dpfair.audit.sample import sample_schema
     from dpfair.privacy.events import RELATIONS
 
-    validate.at_least(FEWEST_FITS, samples=fits)
+    validate.at_least(MIN_FITS, samples=fits)
     schema = sample_schema()
     replays = [replay_method(method, schema, name, at_least=NEIGHBOURS) for name in RELATIONS]
     with _progress(f"fitting {method.name}", fits) as advance:

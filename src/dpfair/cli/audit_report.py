@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["AuditReport"]
 
 WIDTH = 100
-MOST_VIOLATIONS = 10
+MAX_VIOLATIONS = 10
 
 MEANING = (
     "A lower bound is what the samples prove: the true epsilon is at least that large. Above the "
@@ -141,7 +141,7 @@ def _replay_lines(replay: ReplayReport) -> Iterator[str]:
     yield f"Replay under {replay.relation:<11}  {replay.pairs} pairs of tables: {found}{saw}"
     for sentence in replay.blind_spots:
         yield f"  {sentence}"
-    for violation in replay.violations[:MOST_VIOLATIONS]:
+    for violation in replay.violations[:MAX_VIOLATIONS]:
         yield f"  {violation.neighbours}: {violation.sentence}"
-    if count > MOST_VIOLATIONS:
-        yield f"  and {count - MOST_VIOLATIONS} more"
+    if count > MAX_VIOLATIONS:
+        yield f"  and {count - MAX_VIOLATIONS} more"

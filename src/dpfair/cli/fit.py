@@ -225,8 +225,8 @@ def _costs(text: str) -> tuple[float, float]:
 def _inferred(
     frame: pl.DataFrame, label: str | None, sensitive: str | None, unit: str | None
 ) -> Schema:
-    from dpfair.data.infer import infer_outcome, infer_schema
-    from dpfair.data.tabular import MOST_GROUPS
+    from dpfair.data.infer import infer_levels, infer_schema
+    from dpfair.data.tabular import MAX_GROUPS
 
     for given, option in ((label, "--label"), (sensitive, "--sensitive")):
         if given is None:
@@ -238,12 +238,12 @@ def _inferred(
         if name not in frame.columns:
             listed = ", ".join(frame.columns[:20])
             raise SchemaError(f"The table has no column {name!r}; it has {listed}.")
-    outcome = infer_outcome(label, frame[label], what="label", most=2)
+    outcome = infer_levels(label, frame[label], what="label", most=2)
     leave_out = frozenset() if unit is None else frozenset([unit])
     if len(columns) > 1:
         return infer_schema(frame, outcome, None, leave_out=leave_out).with_sensitive(columns)
     [name] = columns
-    groups = infer_outcome(name, frame[name], what="sensitive column", most=MOST_GROUPS)
+    groups = infer_levels(name, frame[name], what="sensitive column", most=MAX_GROUPS)
     return infer_schema(frame, outcome, groups, leave_out=leave_out)
 
 

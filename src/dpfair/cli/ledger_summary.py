@@ -80,7 +80,7 @@ def _default_fit(file: LedgerFile) -> Kind:
     """
     from dpfair.data.schema import Schema
     from dpfair.methods.fair_classifier import PrivateFairClassifier
-    from dpfair.privacy.accountants import MOST_EPSILON
+    from dpfair.privacy.accountants import MAX_EPSILON
     from dpfair.privacy.events import DpEvent
     from dpfair.privacy.payment import whole_event
     from dpfair.privacy.room import Kind
@@ -106,4 +106,4 @@ def _default_fit(file: LedgerFile) -> Kind:
         model.check_plan(schema, planned)
         return whole_event([(scope, event) for scope, _, event in planned])
 
-    return Kind("a default fit", event, min(file.epsilon, MOST_EPSILON))
+    return Kind("a default fit", event, min(file.epsilon, MAX_EPSILON))

@@ -10,22 +10,22 @@ from typing import Any
 
 import numpy as np
 
-from dpfair.data.schema import Categorical, Numeric, Outcome, Schema
-from dpfair.data.table import column_names, get_column, numbers, words
+from dpfair.data.schema import Categorical, Levels, Numeric, Schema
+from dpfair.data.table import as_texts, column_names, get_column, numbers
 from dpfair.errors import SchemaError
 
-__all__ = ["infer_outcome", "infer_schema"]
+__all__ = ["infer_levels", "infer_schema"]
 
 # A column with fewer distinct numbers than this is a list of codes.
 _FEW = 12
 # A column of text with more distinct values than this is an identifier or free text.
-_MOST_WORDS = 100
+_MAX_WORDS = 100
 
 
 def infer_schema(
     table: Any,
-    label: Outcome,
-    sensitive: Outcome | None,
+    label: Levels,
+    sensitive: Levels | None,
     *,
     leave_out: frozenset[str] = frozenset(),
 ) -> Schema:
@@ -42,20 +42,20 @@ def infer_schema(
     return Schema(columns=found, label=label, sensitive=sensitive, inferred=True)
 
 
-def infer_outcome(name: str, values: Any, *, what: str, most: int) -> Outcome:
+def infer_levels(name: str, values: Any, *, what: str, most: int) -> Levels:
     """The distinct values of the label or of the sensitive column, sorted."""
-    listed = words(values)
+    listed = as_texts(values)
     distinct = sorted({w for w in listed if w is not None}, key=_sort_key)
     if not 2 <= len(distinct) <= most:
         noun = "class" if most == 2 else "group"
         expected = "exactly two classes" if most == 2 else f"2 to {most} groups"
         raise SchemaError(f"The {what} {name!r} must have {expected}, got {len(distinct)} {noun}.")
-    return Outcome(name, tuple(distinct))
+    return Levels(name, tuple(distinct))
 
 
 def _infer_column(name: str, values: Any) -> Numeric | Categorical | None:
     parsed = numbers(values)
-    listed = words(values)
+    listed = as_texts(values)
     present = sum(w is not None and w != "" for w in listed)
     finite = parsed[np.isfinite(parsed)]
     distinct = {w for w in listed if w is not None and w != ""}
@@ -72,7 +72,7 @@ def _infer_column(name: str, values: Any) -> Numeric | Categorical | None:
             scale=_readable(finite.std()),
             edges=tuple(sorted(e for e in edges if low < e <= high)),
         )
-    if len(distinct) > _MOST_WORDS:
+    if len(distinct) > _MAX_WORDS:
         return None
     return Categorical(name, tuple(sorted(distinct, key=_sort_key)))
 

@@ -21,10 +21,10 @@ from typing import Any
 
 from dpfair.errors import SchemaError
 
-__all__ = ["Categorical", "Numeric", "Outcome", "Schema", "plain_text", "word_of"]
+__all__ = ["Categorical", "Levels", "Numeric", "Schema", "plain_text", "text_of"]
 
-MOST_CATEGORIES = 10_000
-MOST_COMBINATIONS = 2**62
+MAX_CATEGORIES = 10_000
+MAX_COMBINATIONS = 2**62
 # Numbers up to this size have finite sums and differences.
 _LARGEST = sys.float_info.max / 20
 
@@ -62,8 +62,8 @@ class Numeric:
     spiky: bool = False
 
     def __post_init__(self) -> None:
-        if len(self.edges or ()) > MOST_CATEGORIES:
-            raise SchemaError(f"{self.name!r} has more than {MOST_CATEGORIES} edges.")
+        if len(self.edges or ()) > MAX_CATEGORIES:
+            raise SchemaError(f"{self.name!r} has more than {MAX_CATEGORIES} edges.")
         numbers = [*self.bounds, *(self.edges or ())]
         numbers += [v for v in (self.center, self.scale, self.usual) if v is not None]
         finite = all(isinstance(v, Real) and abs(v) <= _LARGEST for v in numbers)
@@ -116,7 +116,7 @@ class Categorical:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Levels:
     """The label or the sensitive column: a public list of values.
 
     A *training* record with any other value trains nothing and is counted apart, so that the
@@ -127,21 +127,21 @@ class Outcome:
 
     name: str
     values: tuple[str, ...]
-    parts: tuple[Outcome, ...] = ()
+    parts: tuple[Levels, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", _checked_values(self.name, self.values, at_least=2))
 
     @classmethod
-    def intersection(cls, parts: Sequence[Outcome]) -> Outcome:
+    def intersection(cls, parts: Sequence[Levels]) -> Levels:
         """The combinations of several outcomes.
 
-        >>> sex, age = Outcome("sex", ("f", "m")), Outcome("age", ("old", "young"))
-        >>> Outcome.intersection([sex, age]).values
+        >>> sex, age = Levels("sex", ("f", "m")), Levels("age", ("old", "young"))
+        >>> Levels.intersection([sex, age]).values
         ('f, old', 'f, young', 'm, old', 'm, young')
         """
-        if math.prod(len(part.values) for part in parts) > MOST_CATEGORIES:
-            raise SchemaError(f"The columns have more than {MOST_CATEGORIES} combinations.")
+        if math.prod(len(part.values) for part in parts) > MAX_CATEGORIES:
+            raise SchemaError(f"The columns have more than {MAX_CATEGORIES} combinations.")
         combined = itertools.product(*(part.values for part in parts))
         name = " x ".join(part.name for part in parts)
         return cls(name, tuple(", ".join(words) for words in combined), tuple(parts))
@@ -186,8 +186,8 @@ class Schema:
     """
 
     columns: tuple[Numeric | Categorical, ...]
-    label: Outcome
-    sensitive: Outcome | None = None
+    label: Levels
+    sensitive: Levels | None = None
     rows: int | None = None
     crosses: tuple[tuple[str, ...], ...] = ()
     inferred: bool = field(default=False, compare=False)
@@ -208,7 +208,7 @@ class Schema:
             unknown = [name for name in cross if name not in cells]
             if unknown:
                 raise SchemaError(f"A cross names {unknown[0]!r}, which is no feature column.")
-            if math.prod(cells[name] for name in cross) >= MOST_COMBINATIONS:
+            if math.prod(cells[name] for name in cross) >= MAX_COMBINATIONS:
                 raise SchemaError(f"The cross of {', '.join(cross)} has too many combinations.")
         if len(set(self.crosses)) != len(self.crosses):
             raise SchemaError("The same cross appears twice in the schema.")
@@ -270,13 +270,13 @@ class Schema:
                     f"The schema has no categorical column {wanted!r} to form groups."
                 )
             chosen.append(found)
-        outcomes = [Outcome(c.name, c.values) for c in chosen]
+        outcomes = [Levels(c.name, c.values) for c in chosen]
         if len(chosen) == 1:
             columns.remove(chosen[0])
             return replace(self, columns=tuple(columns), sensitive=outcomes[0])
         if len(set(names)) != len(names):
             raise SchemaError("Groups need different columns.")
-        return replace(self, columns=tuple(columns), sensitive=Outcome.intersection(outcomes))
+        return replace(self, columns=tuple(columns), sensitive=Levels.intersection(outcomes))
 
     @classmethod
     def load(cls, path: str | Path) -> Schema:
@@ -316,8 +316,8 @@ class Schema:
             _only(data, allowed, "schema")
             sensitive = data.get("sensitive")
             rows = data.get("rows")
-            if len(data["columns"]) > MOST_CATEGORIES:
-                raise SchemaError(f"The schema has more than {MOST_CATEGORIES} columns.")
+            if len(data["columns"]) > MAX_CATEGORIES:
+                raise SchemaError(f"The schema has more than {MAX_CATEGORIES} columns.")
             columns = tuple(_column(c) for c in data["columns"])
             return cls(
                 columns=columns,
@@ -372,8 +372,8 @@ class Schema:
 
 
 def _checked_values(name: str, given: Sequence[str], at_least: int) -> tuple[str, ...]:
-    if len(given) > MOST_CATEGORIES:
-        raise SchemaError(f"{name!r} has more than {MOST_CATEGORIES} values.")
+    if len(given) > MAX_CATEGORIES:
+        raise SchemaError(f"{name!r} has more than {MAX_CATEGORIES} values.")
     for value in given:
         _check_text(value, f"Every value of {name!r}")
     values = tuple(plain_text(v) for v in given)
@@ -394,12 +394,12 @@ def _check_text(value: object, what: str) -> None:
         raise SchemaError(f"{what} must be text.")
 
 
-def _outcome(data: dict[str, Any], what: str) -> Outcome:
+def _outcome(data: dict[str, Any], what: str) -> Levels:
     _only(data, {"name", "values"}, what)
-    return Outcome(_name(data["name"]), _words(data["values"]))
+    return Levels(_name(data["name"]), _words(data["values"]))
 
 
-def _groups(data: dict[str, Any], columns: Sequence[Numeric | Categorical]) -> Outcome:
+def _groups(data: dict[str, Any], columns: Sequence[Numeric | Categorical]) -> Levels:
     if "columns" not in data:
         return _outcome(data, "sensitive")
     _only(data, {"columns"}, "sensitive")
@@ -407,14 +407,14 @@ def _groups(data: dict[str, Any], columns: Sequence[Numeric | Categorical]) -> O
     names = [_name(name) for name in _list(data["columns"])]
     if len(names) < 2 or len(set(names)) != len(names) or not set(names) <= set(found):
         raise SchemaError("Groups by several columns need at least two categorical ones.")
-    return Outcome.intersection([Outcome(n, found[n].values) for n in names])
+    return Levels.intersection([Levels(n, found[n].values) for n in names])
 
 
 def _column(data: dict[str, Any]) -> Numeric | Categorical:
     kind, name = data["kind"], _name(data["name"])
     if kind == "categorical":
         _only(data, {"name", "kind", "values", "usual"}, name)
-        usual = None if "usual" not in data else word_of(data["usual"])
+        usual = None if "usual" not in data else text_of(data["usual"])
         return Categorical(name, _words(data["values"]), usual)
     if kind == "numeric":
         allowed = {"name", "kind", "bounds", "center", "scale", "edges", "usual", "spiky"}
@@ -477,13 +477,13 @@ def _is_whole(value: object) -> bool:
 
 
 def _words(values: object) -> tuple[str, ...]:
-    return tuple(word_of(v) for v in _list(values))
+    return tuple(text_of(v) for v in _list(values))
 
 
-def word_of(value: object) -> str:
+def text_of(value: object) -> str:
     """Values are compared as text: 1, 1.0, "1" and "1.0" are one word, and so are True and "true".
 
-    >>> word_of(1.0), word_of("1.0"), word_of("True"), word_of("01")
+    >>> text_of(1.0), text_of("1.0"), text_of("True"), text_of("01")
     ('1', '1', 'true', '01')
     """
     if isinstance(value, float) and value.is_integer():

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfair.data.lines import read_lines
-from dpfair.data.schema import Categorical, Numeric, Outcome, Schema, plain_text
+from dpfair.data.schema import Categorical, Levels, Numeric, Schema, plain_text
 from dpfair.errors import InputError, SchemaError
 
 if TYPE_CHECKING:
@@ -25,11 +25,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Records",
+    "as_texts",
     "column_names",
     "encode",
     "get_column",
     "group_codes_of",
-    "outcome_codes",
+    "level_codes",
     "plain_array",
     "read_table",
     "row_count",
@@ -37,7 +38,6 @@ __all__ = [
     "select_columns",
     "sound_table",
     "take_rows",
-    "words",
 ]
 
 
@@ -103,7 +103,7 @@ def encode(table: Any, schema: Schema, groups: Any = None) -> Records:
         numeric.append(_clamped(values, column))
         irregular |= ~(values == numeric[-1])  # also NaN
     for category in schema.categorical:
-        codes.append(_codes(words(get_column(table, category.name)), category))
+        codes.append(_codes(as_texts(get_column(table, category.name)), category))
         irregular |= codes[-1] == len(category.values)
     if schema.sensitive is None and groups is not None:
         raise SchemaError("Groups were given, but the schema declares no sensitive column.")
@@ -121,20 +121,20 @@ def encode(table: Any, schema: Schema, groups: Any = None) -> Records:
     )
 
 
-def group_codes_of(table: Any, sensitive: Outcome, groups: Any = None) -> NDArray[np.int64]:
+def group_codes_of(table: Any, sensitive: Levels, groups: Any = None) -> NDArray[np.int64]:
     """The group of every row, -1 for none of the declared; from one column or a combination."""
     if groups is not None:
-        return outcome_codes(words(groups), sensitive)
+        return level_codes(as_texts(groups), sensitive)
     if not sensitive.parts:
-        return outcome_codes(words(get_column(table, sensitive.name)), sensitive)
-    columns = [outcome_codes(words(get_column(table, p.name)), p) for p in sensitive.parts]
+        return level_codes(as_texts(get_column(table, sensitive.name)), sensitive)
+    columns = [level_codes(as_texts(get_column(table, p.name)), p) for p in sensitive.parts]
     sizes = [len(part.values) for part in sensitive.parts]
     known = np.all(np.stack(columns) >= 0, axis=0)
     combined = np.ravel_multi_index([np.maximum(codes, 0) for codes in columns], sizes)
     return np.where(known, combined, -1)
 
 
-def outcome_codes(values: Sequence[str | None], outcome: Outcome) -> NDArray[np.int64]:
+def level_codes(values: Sequence[str | None], outcome: Levels) -> NDArray[np.int64]:
     """Positions in the declared values; -1 for any other value.
 
     Training leaves such records out and counts them apart; prediction refuses undeclared groups.
@@ -197,7 +197,7 @@ def select_columns(table: Any, names: list[str]) -> Any:
 
 def row_identities(table: Any, groups: NDArray[np.int64]) -> list[bytes]:
     """What tells one row of any table from another, whatever the container."""
-    columns = [words(get_column(table, name)) for name in column_names(table)]
+    columns = [as_texts(get_column(table, name)) for name in column_names(table)]
     rows = zip(*columns, groups.tolist(), strict=True)
     return [repr(row).encode() for row in rows]
 
@@ -234,7 +234,7 @@ def numbers(values: Any) -> NDArray[np.float64]:
     return np.fromiter((_number(v) for v in array.tolist()), np.float64, len(array))
 
 
-def words(values: Any) -> list[str | None]:
+def as_texts(values: Any) -> list[str | None]:
     """A column as text; 1, 1.0 and "1" are one word, missing values are None."""
     array = _column(_series(values))
     if array.dtype.kind in "mM" and np.datetime_data(array.dtype)[0] in {"ns", "ps", "fs", "as"}:

@@ -15,18 +15,18 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from dpfair.data.infer import infer_outcome, infer_schema
-from dpfair.data.schema import Outcome, Schema
+from dpfair.data.infer import infer_levels, infer_schema
+from dpfair.data.schema import Levels, Schema
 from dpfair.data.table import (
     Records,
+    as_texts,
     column_names,
     encode,
     get_column,
-    outcome_codes,
+    level_codes,
     plain_array,
     row_count,
     sound_table,
-    words,
 )
 from dpfair.errors import InputError, PrivacyLeakWarning, SchemaError
 from dpfair.privacy.events import DpEvent
@@ -35,7 +35,7 @@ from dpfair.privacy.payment import ChargeTo, Payment
 
 __all__ = ["TabularInput", "check_table", "column_name", "known_groups", "label_array"]
 
-MOST_GROUPS = 100
+MAX_GROUPS = 100
 
 
 class TabularInput:
@@ -59,7 +59,7 @@ class TabularInput:
     def score(self, X: Any, y: Any, sensitive_features: Any = None) -> float:
         """The share of records whose decision equals their label."""
         decisions = self.predict(X, sensitive_features=sensitive_features)  # type: ignore[attr-defined]
-        said, true = words(decisions), words(label_array(y, len(decisions)))
+        said, true = as_texts(decisions), as_texts(label_array(y, len(decisions)))
         return float(np.mean([a == b for a, b in zip(said, true, strict=True)]))
 
     def __sklearn_tags__(self) -> Any:
@@ -119,7 +119,7 @@ class TabularInput:
         of = labels if self.schema_.inferred else None
         self.classes_ = _class_values(self.schema_.label, of)
         records = encode(table, self.schema_, sensitive_features)
-        return records.with_labels(outcome_codes(words(labels), self.schema_.label))
+        return records.with_labels(level_codes(as_texts(labels), self.schema_.label))
 
     def _new_records(self, X: Any, sensitive_features: Any) -> Records:
         check_is_fitted(self)
@@ -152,18 +152,18 @@ class TabularInput:
         while label_name in taken:
             label_name = f"{label_name}_"
         _check_binary(labels)
-        label = infer_outcome(label_name, labels, what="label", most=2)
+        label = infer_levels(label_name, labels, what="label", most=2)
         groups = None
         if sensitive_features is not None:
             name = str(getattr(sensitive_features, "name", None) or "sensitive_features")
             while name in {*taken, label_name}:
                 name = f"{name}_"
-            groups = infer_outcome(
-                name, sensitive_features, what="sensitive column", most=MOST_GROUPS
+            groups = infer_levels(
+                name, sensitive_features, what="sensitive column", most=MAX_GROUPS
             )
         elif sensitive is not None:
-            groups = infer_outcome(
-                sensitive, get_column(table, sensitive), what="sensitive column", most=MOST_GROUPS
+            groups = infer_levels(
+                sensitive, get_column(table, sensitive), what="sensitive column", most=MAX_GROUPS
             )
         unit = getattr(self, "unit", None)
         leave_out = frozenset() if unit is None else frozenset([column_name(table, unit)])
@@ -252,7 +252,7 @@ def _check_binary(labels: NDArray[Any]) -> None:
         )
 
 
-def _class_values(label: Outcome, labels: NDArray[Any] | None) -> NDArray[Any]:
+def _class_values(label: Levels, labels: NDArray[Any] | None) -> NDArray[Any]:
     """The classes as whole numbers or text; in the type of the labels, if those may be read."""
     if labels is None:
         if all(re.fullmatch("-?[0-9]{1,18}", value) for value in label.values):

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dpfair import validate
 from dpfair.data.schema import Numeric, Schema
-from dpfair.data.table import Records, encode, outcome_codes, words
+from dpfair.data.table import Records, as_texts, encode, level_codes
 from dpfair.datasets import load_adult, load_credit
 from dpfair.datasets.dataset import Dataset
 from dpfair.errors import FairnessWarning, InputError
@@ -130,7 +130,7 @@ def fit_split(setting: Setting, seed: int) -> tuple[PrivateFairClassifier, Recor
         warnings.simplefilter("ignore", FairnessWarning)
         model.fit(data.X[rest], data.y[rest])
     records = encode(data.X, model.schema_)
-    records = records.with_labels(outcome_codes(words(data.y), model.schema_.label))
+    records = records.with_labels(level_codes(as_texts(data.y), model.schema_.label))
     return model, records.take(rest), records.take(test)
 
 

@@ -11,7 +11,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import cross_val_predict
 from sklearn.preprocessing import OrdinalEncoder
 
-from dpfair.data.table import Records, encode, outcome_codes, words
+from dpfair.data.table import Records, as_texts, encode, level_codes
 from dpfair.datasets.dataset import Dataset
 from dpfair.experiments.benchmark import Setting, load_dataset, measured, split
 from dpfair.fairness.metrics import accuracy
@@ -53,7 +53,7 @@ def same_scorer_ceiling(
     counts = exact_counts(
         model.scorer_.scores(rest), rest.groups, rest.labels, len(edges), edges
     ).astype(np.float64)
-    rule = optimal_choice(counts, counts, edges, model._aim()).rule()
+    rule = optimal_choice(counts, counts, edges, model._goal()).rule()
     return accuracy(rule.probabilities(test.groups, model.scorer_.scores(test)), test.labels)
 
 
@@ -77,7 +77,7 @@ def _numbers(data: Dataset) -> NDArray[np.float64]:
 
 
 def _labels(data: Dataset) -> NDArray[np.int64]:
-    return outcome_codes(words(data.y), data.schema.label)
+    return level_codes(as_texts(data.y), data.schema.label)
 
 
 def _groups(data: Dataset) -> NDArray[np.int64]:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfair.data.schema import Categorical, Numeric, Outcome
-from dpfair.data.table import outcome_codes, words
+from dpfair.data.schema import Categorical, Levels, Numeric
+from dpfair.data.table import as_texts, level_codes
 from dpfair.datasets import load_adult, load_credit
 from dpfair.datasets.dataset import Dataset
 from dpfair.errors import InputError
@@ -72,13 +72,13 @@ class Split:
 
     def labels(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Label codes of some rows."""
-        return outcome_codes(words(self.dataset.y[rows]), self.dataset.schema.label)
+        return level_codes(as_texts(self.dataset.y[rows]), self.dataset.schema.label)
 
     def groups(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Group codes of some rows."""
         sensitive = self.dataset.schema.sensitive
         assert sensitive is not None
-        return outcome_codes(words(self.dataset.X[sensitive.name][rows]), sensitive)
+        return level_codes(as_texts(self.dataset.X[sensitive.name][rows]), sensitive)
 
 
 @lru_cache(maxsize=4)
@@ -99,11 +99,11 @@ def load_split(dataset: str, data: str, seed: int) -> Split:
     fit = np.random.RandomState(100).choice(n, size=round(0.75 * n), replace=False)
     sensitive = loaded.schema.sensitive
     assert sensitive is not None
-    first = words(loaded.X[sensitive.name][fit[:1]])[0]
+    first = as_texts(loaded.X[sensitive.name][fit[:1]])[0]
     order = sorted(sensitive.values, key=lambda value: value != first)
     schema = replace(
         loaded.schema,
-        sensitive=Outcome(sensitive.name, tuple(order)),
+        sensitive=Levels(sensitive.name, tuple(order)),
         columns=tuple(_standardised_by(loaded.X[fit], column) for column in loaded.schema.columns),
     )
     split = Split(replace(loaded, schema=schema), fit, np.setdiff1d(np.arange(n), fit))
@@ -136,8 +136,8 @@ def execute(run: Run) -> dict[str, Any]:
     split = load_split(run.dataset, run.data, run.seed if run.data == "honest" else 0)
     model = _model(run, split)
     model.fit(split.dataset.X[split.fit], split.dataset.y[split.fit])
-    decisions = outcome_codes(
-        words(model.predict(split.dataset.X[split.test])), split.dataset.schema.label
+    decisions = level_codes(
+        as_texts(model.predict(split.dataset.X[split.test])), split.dataset.schema.label
     )
     groups = split.groups(split.test)
     return {

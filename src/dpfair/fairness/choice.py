@@ -13,19 +13,19 @@ from numpy.typing import NDArray
 from dpfair.errors import FairnessWarning, InputError, NoRuleError
 from dpfair.fairness.bounds.placement import Window, place
 from dpfair.fairness.estimate import consistent_counts, estimated_masses, labelled_counts
-from dpfair.fairness.optimal import Aim, Choice, merge_small, optimal_choice
+from dpfair.fairness.optimal import Choice, Goal, merge_small, optimal_choice
 from dpfair.fairness.release import Release
 from dpfair.fairness.rules import Rule
 
 __all__ = [
     "SMALL_GROUPS",
-    "Decision",
-    "Target",
+    "ChosenRule",
+    "PlannedRates",
     "best_rule",
     "corrected_rule",
     "placed_rule",
+    "planned_rates",
     "planned_rule",
-    "planned_targets",
 ]
 
 Floats = NDArray[np.float64]
@@ -37,7 +37,7 @@ _CLEARLY = 2.0
 
 
 @dataclass(frozen=True, eq=False)
-class Decision:
+class ChosenRule:
     """A rule and what it is expected to achieve.
 
     Parameters
@@ -52,7 +52,7 @@ class Decision:
     targets
         The rates that the rule's thresholds were placed at, if they were fixed beforehand.
     accuracy, values
-        Estimates: the share of right decisions, and the aim's statistics [statistic, group]. No
+        Estimates: the share of right decisions, and the goal's statistics [statistic, group]. No
         decision about a record of an undeclared group or label is right.
     acceptance
         The estimated acceptance rate of each group.
@@ -71,7 +71,7 @@ class Decision:
 
 
 @dataclass(frozen=True)
-class Target:
+class PlannedRates:
     """What planning fixes for the release: a rate for each group, and where to expect its cut."""
 
     rates: tuple[float, ...]
@@ -80,31 +80,31 @@ class Target:
 
 def best_rule(
     release: Release,
-    aim: Aim,
+    goal: Goal,
     *,
     smallest: float,
     small_groups: str,
     families: Sequence[int] | None = None,
-) -> Decision:
-    """The most accurate rule for the aim, by the released counts.
+) -> ChosenRule:
+    """The most accurate rule for the goal, by the released counts.
 
     Small groups are pooled with others of their family. Between two thresholds of the release a
     coin decides, so that the rule's rates are those that were counted, also where many records
     share a score.
     """
     classes = _classes(release, smallest, small_groups, families)
-    return _decision(release, _pooled_choice(release, aim, classes), aim)
+    return _decision(release, _pooled_choice(release, goal, classes), goal)
 
 
 def corrected_rule(
     planned: Rule,
     decisions: Release,
-    aim: Aim,
+    goal: Goal,
     *,
     smallest: float,
     small_groups: str,
     families: Sequence[int] | None = None,
-) -> Decision:
+) -> ChosenRule:
     """A planned rule, corrected by random flips so that its counted decisions are fair.
 
     ``decisions`` counts what the planned rule decides about records that had no part in it. Its
@@ -114,7 +114,7 @@ def corrected_rule(
     flipped, and the noise of two cells is all that enters.
     """
     found = best_rule(
-        decisions, aim, smallest=smallest, small_groups=small_groups, families=families
+        decisions, goal, smallest=smallest, small_groups=small_groups, families=families
     )
     everybody, as_planned = found.lottery[:, 0], found.lottery[:, 1]
     accept = everybody[:, None] + as_planned[:, None] * planned.accept
@@ -122,7 +122,7 @@ def corrected_rule(
 
 
 def planned_rule(
-    plan: Release, aim: Aim, *, smallest: float, families: Sequence[int] | None = None
+    plan: Release, goal: Goal, *, smallest: float, families: Sequence[int] | None = None
 ) -> Rule:
     """The rule that a release of other records will correct; small groups are pooled.
 
@@ -132,28 +132,30 @@ def planned_rule(
         warnings.simplefilter("ignore", FairnessWarning)  # the correction says it
         classes = _classes(plan, smallest, "merge", families)
     try:
-        return _pooled_choice(plan, aim, classes).rule()
+        return _pooled_choice(plan, goal, classes).rule()
     except NoRuleError:
         return Rule(np.tile([0.0, 1.0], (len(plan.groups), 1)))
 
 
-def planned_targets(plan: Release, aim: Aim, *, smallest: float, ratio: float) -> Target | None:
+def planned_rates(
+    plan: Release, goal: Goal, *, smallest: float, ratio: float
+) -> PlannedRates | None:
     """The rates that a rule should reach, from a release that is not the one to be certified.
 
     ``ratio`` is the number of records to be counted for each that is planned on. None if a group
     is too small for a threshold of its own, or the notion has several rates.
     """
-    if not aim.notion.monotone or (ratio * _sizes(plan) < smallest).any():
+    if not goal.notion.monotone or (ratio * _sizes(plan) < smallest).any():
         return None
-    statistic = aim.notion.statistics[0]
+    statistic = goal.notion.statistics[0]
     masses, counts = estimated_masses(plan), labelled_counts(plan)
-    rates = optimal_choice(masses, counts, plan.edges, aim).values(statistic)
+    rates = optimal_choice(masses, counts, plan.edges, goal).values(statistic)
     members = counts[:, list(statistic.labels)].sum(axis=1)
     windows = [
         _window(members[a], plan.edges[a], float(rates[a]), ratio, 2 * plan.counts[a].size / t**2)
         for a, t in enumerate(plan.noise)
     ]
-    return Target(tuple(rates.tolist()), tuple(windows))
+    return PlannedRates(tuple(rates.tolist()), tuple(windows))
 
 
 def _window(counts: Floats, edges: Floats, rate: float, ratio: float, noise: float) -> Window:
@@ -174,27 +176,27 @@ def _window(counts: Floats, edges: Floats, rate: float, ratio: float, noise: flo
     )
 
 
-def placed_rule(release: Release, aim: Aim, targets: tuple[float, ...]) -> Decision:
+def placed_rule(release: Release, goal: Goal, targets: tuple[float, ...]) -> ChosenRule:
     """Thresholds at the given rates, as exactly as the release can place them."""
-    choice = place(release, aim.notion.statistics[0], targets)
-    return _decision(release, choice, aim, targets)
+    choice = place(release, goal.notion.statistics[0], targets)
+    return _decision(release, choice, goal, targets)
 
 
-def _pooled_choice(release: Release, aim: Aim, classes: NDArray[np.int64]) -> Choice:
+def _pooled_choice(release: Release, goal: Goal, classes: NDArray[np.int64]) -> Choice:
     """The best lottery over thresholds if the groups of a class share theirs."""
     masses, counts = estimated_masses(release), labelled_counts(release)
     merged = np.zeros((2, int(classes.max()) + 1, *masses.shape[1:]))
     np.add.at(merged[0], classes, masses)
     np.add.at(merged[1], classes, counts)
     first = [int(np.flatnonzero(classes == c)[0]) for c in range(merged.shape[1])]
-    choice = optimal_choice(merged[0], merged[1], release.edges[first], aim)
+    choice = optimal_choice(merged[0], merged[1], release.edges[first], goal)
     return Choice(choice.lottery[classes], masses, counts, release.edges, release.grain)
 
 
 def _decision(
-    release: Release, choice: Choice, aim: Aim, targets: tuple[float, ...] | None = None
-) -> Decision:
-    constant = _constant(release, choice, aim)
+    release: Release, choice: Choice, goal: Goal, targets: tuple[float, ...] | None = None
+) -> ChosenRule:
+    constant = _constant(release, choice, goal)
     if constant is not None:
         whom = "everybody" if constant.lottery[0, 0] else "nobody"
         warnings.warn(
@@ -204,13 +206,13 @@ def _decision(
             stacklevel=4,
         )
         choice, targets = constant, None
-    return Decision(
+    return ChosenRule(
         rule=choice.rule(),
         counted=release,
         lottery=choice.lottery,
         targets=targets,
         accuracy=_accuracy(release, choice),
-        values=np.stack([choice.values(s) for s in aim.notion.statistics]),
+        values=np.stack([choice.values(s) for s in goal.notion.statistics]),
         acceptance=choice.acceptance,
     )
 
@@ -225,23 +227,23 @@ def _accuracy(release: Release, choice: Choice) -> float:
     return min(1.0, max(0.0, float((choice.lottery * right).sum()) / max(release.total, 1)))
 
 
-def _constant(release: Release, choice: Choice, aim: Aim) -> Choice | None:
+def _constant(release: Release, choice: Choice, goal: Goal) -> Choice | None:
     """To accept everybody or nobody, if the counts say that this is as good and no less fair.
 
     It is as good if the rule's advantage is at most two standard errors of the counts that it
     comes from: those of the records about which the two disagree, with their noise. The rule was
     chosen by these counts, so its advantage looks larger there than it is.
     """
-    costs = np.array(aim.costs)
+    costs = np.array(goal.costs)
     counts = release.counts if release.labelled else choice.masses
     worth = costs[1] * counts[:, 1] - costs[0] * counts[:, 0]
     squares = costs[1] ** 2 * choice.masses[:, 1] + costs[0] ** 2 * choice.masses[:, 0]
     noise = np.array([0.0 if math.isinf(t) else 2 / t**2 for t in release.noise])
     accepts = np.cumsum(choice.lottery, axis=1)[:, :-1]
     candidates = []
-    if aim.acceptance in (None, 1) and aim.capacity in (None, 1):
+    if goal.acceptance in (None, 1) and goal.capacity in (None, 1):
         candidates.append(1)
-    if aim.acceptance in (None, 0):
+    if goal.acceptance in (None, 0):
         candidates.append(0)
     found = None
     for accepted in candidates:
@@ -250,7 +252,7 @@ def _constant(release: Release, choice: Choice, aim: Aim) -> Choice | None:
         lottery = np.zeros_like(choice.lottery)
         lottery[:, 0 if accepted else -1] = 1
         constant = replace(choice, lottery=lottery)
-        fairer = len(release.groups) < 2 or constant.gap(aim.notion) <= choice.gap(aim.notion)
+        fairer = len(release.groups) < 2 or constant.gap(goal.notion) <= choice.gap(goal.notion)
         if (differs * worth).sum() <= _CLEARLY * math.sqrt(variance.sum()) and fairer:
             better = found is None or (worth.sum() > 0) == bool(accepted)
             found = constant if better else found

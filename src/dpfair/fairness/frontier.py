@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from dpfair.errors import FairnessWarning, InputError, NoRuleError
 from dpfair.fairness.bounds.bands import accuracy_bound, band_bound
 from dpfair.fairness.choice import best_rule
-from dpfair.fairness.optimal import Aim
+from dpfair.fairness.optimal import Goal
 from dpfair.fairness.release import Release
 from dpfair.fairness.rules import Rule
 
@@ -37,23 +37,23 @@ class FrontierPoint:
 
 def frontier(
     release: Release,
-    aims: Sequence[Aim],
+    goals: Sequence[Goal],
     confidence: float,
     *,
     smallest: float,
     families: Sequence[int] | None = None,
 ) -> list[FrontierPoint]:
-    """The best rule for each aim that has one; reads the release and nothing else."""
+    """The best rule for each goal that has one; reads the release and nothing else."""
     if not release.labelled:
         raise InputError("A frontier needs a release of scores by label (rule='optimal').")
     points = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairnessWarning)  # was said when the rule was made
-        for aim in aims:
+        for goal in goals:
             try:
                 found = best_rule(
                     release,
-                    aim,
+                    goal,
                     smallest=smallest,
                     small_groups="merge",
                     families=families,
@@ -63,13 +63,13 @@ def frontier(
             certain = not release.dependence and len(release.groups) > 1
             points.append(
                 FrontierPoint(
-                    tolerance=aim.tolerance,
+                    tolerance=goal.tolerance,
                     accuracy=found.accuracy,
-                    gap=aim.notion.gap(found.values) if len(release.groups) > 1 else 0.0,
+                    gap=goal.notion.gap(found.values) if len(release.groups) > 1 else 0.0,
                     accuracy_bound=accuracy_bound(release, found.lottery, confidence)
                     if certain
                     else None,
-                    gap_bound=band_bound(release, found.lottery, aim.notion, confidence).bound
+                    gap_bound=band_bound(release, found.lottery, goal.notion, confidence).bound
                     if certain
                     else None,
                     rule=found.rule,

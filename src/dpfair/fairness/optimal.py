@@ -29,13 +29,13 @@ from dpfair.errors import InputError, NoRuleError
 from dpfair.fairness.notions import Notion, Statistic
 from dpfair.fairness.rules import Rule
 
-__all__ = ["Aim", "Choice", "interpolated_lottery", "merge_small", "optimal_choice"]
+__all__ = ["Choice", "Goal", "interpolated_lottery", "merge_small", "optimal_choice"]
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Aim:
+class Goal:
     """What a rule should achieve.
 
     Parameters
@@ -57,7 +57,7 @@ class Aim:
     capacity: float | None = None
 
     @property
-    def beside_accuracy(self) -> str:
+    def other_goal(self) -> str:
         """What beside accuracy is asked for, in words; else empty."""
         acceptance, rejection = self.costs
         if acceptance != rejection:
@@ -164,8 +164,8 @@ class Choice:
         return Rule(np.clip(np.where(accept > 1 - 1e-12, 1.0, accept), 0, 1), cuts)
 
 
-def optimal_choice(masses: Floats, counts: Floats, edges: Floats, aim: Aim) -> Choice:
-    """The best lottery for an aim; for one monotone statistic two neighbouring thresholds at most.
+def optimal_choice(masses: Floats, counts: Floats, edges: Floats, goal: Goal) -> Choice:
+    """The best lottery for an goal; for one monotone statistic two neighbouring thresholds at most.
 
     A group without counted records of a statistic has no rate to agree with and binds nobody.
 
@@ -173,26 +173,26 @@ def optimal_choice(masses: Floats, counts: Floats, edges: Floats, aim: Aim) -> C
     --------
     >>> from dpfair.fairness.notions import NOTIONS
     >>> women, men = [[80, 10], [4, 6]], [[40, 10], [10, 40]]
-    >>> aim = Aim(NOTIONS["demographic_parity"])
+    >>> goal = Goal(NOTIONS["demographic_parity"])
     >>> masses, edges = np.array([women, men], dtype=float), np.array([[0.5], [0.5]])
-    >>> choice = optimal_choice(masses, masses, edges, aim)
+    >>> choice = optimal_choice(masses, masses, edges, goal)
     >>> choice.acceptance.round(3).tolist(), round(choice.accuracy, 3)
     ([0.16, 0.16], 0.728)
     """
     tails, total = _tails(masses), max(float(masses.sum()), 1e-9)
     k, thresholds = tails.shape[0], tails.shape[2]
-    statistics = aim.notion.statistics if k > 1 else ()
+    statistics = goal.notion.statistics if k > 1 else ()
     width = k * thresholds
-    gain = aim.costs[1] * tails[:, 1] - aim.costs[0] * tails[:, 0]
+    gain = goal.costs[1] * tails[:, 1] - goal.costs[0] * tails[:, 0]
     objective = np.concatenate([-gain.ravel() / total, np.zeros(2 * len(statistics))])
     equal, at_most = _Rows(width + 2 * len(statistics)), _Rows(width + 2 * len(statistics))
     for a in range(k):
         equal.add([(a * thresholds + j, 1.0) for j in range(thresholds)], 1.0)
     overall = [(i, float(v)) for i, v in enumerate((tails.sum(axis=1) / total).ravel())]
-    if aim.acceptance is not None:
-        equal.add(overall, aim.acceptance)
-    if aim.capacity is not None:
-        at_most.add(overall, aim.capacity)
+    if goal.acceptance is not None:
+        equal.add(overall, goal.acceptance)
+    if goal.capacity is not None:
+        at_most.add(overall, goal.capacity)
     for s, statistic in enumerate(statistics):
         low, high = width + 2 * s, width + 2 * s + 1
         shares, constant = _statistic(counts, statistic)
@@ -200,10 +200,10 @@ def optimal_choice(masses: Floats, counts: Floats, edges: Floats, aim: Aim) -> C
             value = [(a * thresholds + j, float(v)) for j, v in enumerate(shares[a])]
             at_most.add([*value, (high, -1.0)], -float(constant[a]))
             at_most.add([*((i, -v) for i, v in value), (low, 1.0)], float(constant[a]))
-        if aim.notion.ratio:
-            at_most.add([(high, 1 - aim.tolerance), (low, -1.0)], 0.0)
+        if goal.notion.ratio:
+            at_most.add([(high, 1 - goal.tolerance), (low, -1.0)], 0.0)
         else:
-            at_most.add([(high, 1.0), (low, -1.0)], aim.tolerance)
+            at_most.add([(high, 1.0), (low, -1.0)], goal.tolerance)
     found = linprog(
         objective,
         A_ub=at_most.matrix(),
@@ -221,13 +221,13 @@ def optimal_choice(masses: Floats, counts: Floats, edges: Floats, aim: Aim) -> C
     lottery[lottery < 1e-9] = 0
     for a in np.flatnonzero(masses.sum(axis=(1, 2)) <= 0).tolist():
         # Nothing is known about the group: its scores are taken for probabilities.
-        worth = aim.costs[0] / (aim.costs[0] + aim.costs[1])
+        worth = goal.costs[0] / (goal.costs[0] + goal.costs[1])
         lottery[a] = np.arange(thresholds) == np.searchsorted(edges[a], worth) + 1
     choice = Choice(lottery / lottery.sum(axis=1, keepdims=True), masses, counts, edges)
-    if not aim.notion.monotone:
+    if not goal.notion.monotone:
         return choice
     # Where many thresholds are equally good the program may mix distant ones.
-    statistic = aim.notion.statistics[0]
+    statistic = goal.notion.statistics[0]
     tidy = interpolated_lottery(masses, counts, edges, statistic, choice.values(statistic))
     known = _counted(counts, statistic) > 0
     return replace(tidy, lottery=np.where(known[:, None], tidy.lottery, choice.lottery))

@@ -220,14 +220,14 @@ class NoisyRate:
         cells = (1 - r) ** 2 * self.accepted_cells + r**2 * self.rejected_cells
         spread = math.sqrt(r * (1 - r) * first + 2 * cells / self.noise**2 + 1)
         wanted = math.ceil(min(r, 1 - r) * (last - first) / (0.08 * spread))
-        starts = np.linspace(first, last + 1, min(max(wanted, 1), _MOST_BLOCKS) + 1).astype(int)
+        starts = np.linspace(first, last + 1, min(max(wanted, 1), _MAX_BLOCKS) + 1).astype(int)
         return [(a, b - 1) for a, b in itertools.pairwise(np.unique(starts).tolist())]
 
 
 _NEGLECTED = 1e-12
 _SLACK = 1e-11
 _GRID = 300
-_MOST_BLOCKS = 16
+_MAX_BLOCKS = 16
 _SMALLEST_LEVEL = 1e-8
 
 
@@ -335,8 +335,8 @@ def _last_excluded(
     tails: Callable[[float], Floats], start: float, stop: float, level: float
 ) -> float:
     """A point just below the root of increasing ``tails`` - ``level`` between two points."""
-    aim = math.log(level)
-    point = float(brentq(lambda p: math.log(tails(p)[0]) - aim, start, stop, xtol=1e-9, rtol=1e-9))
+    goal = math.log(level)
+    point = float(brentq(lambda p: math.log(tails(p)[0]) - goal, start, stop, xtol=1e-9, rtol=1e-9))
     step = 1e-9
     while tails(point)[0] > level:  # the root finder may stop on either side
         point, step = max(start, point - step), 2 * step

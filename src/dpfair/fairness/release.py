@@ -43,7 +43,7 @@ REUSED = "the counted records also trained the scorer"
 
 ACCEPTED = "count the accepted by group"
 
-MOST_BINS = 1000
+MAX_BINS = 1000
 
 Floats = NDArray[np.float64]
 
@@ -247,8 +247,8 @@ def grid_of(edges: ArrayLike, groups: int) -> Floats:
     grid = np.array(edges, dtype=np.float64)
     if grid.ndim == 1:
         grid = np.tile(grid, (groups, 1))
-    if grid.ndim != 2 or len(grid) != groups or not 1 <= grid.shape[1] < MOST_BINS:
-        raise InputError(f"Expected up to {MOST_BINS} bins of the score for every group.")
+    if grid.ndim != 2 or len(grid) != groups or not 1 <= grid.shape[1] < MAX_BINS:
+        raise InputError(f"Expected up to {MAX_BINS} bins of the score for every group.")
     if not np.isfinite(grid).all() or not np.all(grid[:, 1:] > grid[:, :-1]):
         raise InputError("Expected increasing edges of the score.")
     return grid

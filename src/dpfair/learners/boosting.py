@@ -118,7 +118,7 @@ class PrivateBoosting(PrivateLogisticRegression):
         *,
         relation: str,
         share: float = 1.0,
-        beside: Sequence[DpEvent] = (),
+        other_events: Sequence[DpEvent] = (),
     ) -> BoostingPlan:
         """The runs that a budget buys, before any record is read."""
         validate.in_open_interval(0, 1, tree_share=self.tree_share)
@@ -135,7 +135,10 @@ class PrivateBoosting(PrivateLogisticRegression):
             return BoostingPlan(self._full_batch(steps, clip, linear), self.trees, trees)
 
         sigma = calibrate_event(
-            lambda sigma: compose([of(sigma).event, *beside]), epsilon, delta, relation=relation
+            lambda sigma: compose([of(sigma).event, *other_events]),
+            epsilon,
+            delta,
+            relation=relation,
         )
         return of(sigma)
 

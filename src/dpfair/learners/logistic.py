@@ -194,12 +194,12 @@ class PrivateLogisticRegression(TabularInput, ClassifierMixin, BaseEstimator):  
         *,
         relation: str,
         share: float = 1.0,
-        beside: Sequence[DpEvent] = (),
+        other_events: Sequence[DpEvent] = (),
     ) -> Descent:
         """The run that a budget buys, before any record is read.
 
-        ``share`` is the part of the data set that training will see; ``beside`` is what else the
-        budget has to pay for on the same records.
+        ``share`` is the part of the data set that training will see; ``other_events`` is what
+        else the budget has to pay for on the same records.
         """
         validate.one_of(SOLVERS, solver=self.solver)
         validate.one_of(FEATURES, features=self.features)
@@ -212,7 +212,13 @@ class PrivateLogisticRegression(TabularInput, ClassifierMixin, BaseEstimator):  
             if self.noise_multiplier is not None:
                 return self.noise_multiplier
             return calibrate(
-                epsilon, delta, rate, steps, relation=relation, beside=beside, exact=exact
+                epsilon,
+                delta,
+                rate,
+                steps,
+                relation=relation,
+                other_events=other_events,
+                exact=exact,
             )
 
         if self.solver == "sgd":
@@ -278,7 +284,7 @@ class PrivateLogisticRegression(TabularInput, ClassifierMixin, BaseEstimator):  
         scope: str,
         epsilon: float | Fraction,
         share: float = 1.0,
-        beside: Sequence[DpEvent] = (),
+        other_events: Sequence[DpEvent] = (),
         progress: Callable[[int], None] | None = None,
     ) -> LinearScorer | BoostedScorer:
         """Train on encoded records, charging what is left of ``epsilon`` beside other events."""
@@ -288,7 +294,7 @@ class PrivateLogisticRegression(TabularInput, ClassifierMixin, BaseEstimator):  
             ledger.row_budget[1],
             relation=ledger.relation,
             share=share,
-            beside=beside,
+            other_events=other_events,
         )
         receipt = ledger.charge(plan.event, scope=scope, purpose=TRAINING)
         return self._run(plan, records, schema, ledger, receipt, float(epsilon), progress)

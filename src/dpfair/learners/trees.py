@@ -1,4 +1,4 @@
-"""Decision trees of random structure: drawn without looking at a record, so they cost nothing."""
+"""ChosenRule trees of random structure: drawn without looking at a record, so they cost nothing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dpfair.privacy.noise import Noise
 
 __all__ = ["BoostedScorer", "RandomTrees"]
 
-MOST_TREES, MOST_DEPTH = 2000, 10
+MAX_TREES, MAX_DEPTH = 2000, 10
 
 # Any number would do: the structure is public.
 _STRUCTURE_SEED = 20
@@ -38,8 +38,8 @@ class RandomTrees:
 
     def __post_init__(self) -> None:
         validate.at_least(1, trees=self.trees, depth=self.depth)
-        if self.trees > MOST_TREES or self.depth > MOST_DEPTH:
-            raise InputError(f"Expected at most {MOST_TREES} trees of depth {MOST_DEPTH}.")
+        if self.trees > MAX_TREES or self.depth > MAX_DEPTH:
+            raise InputError(f"Expected at most {MAX_TREES} trees of depth {MAX_DEPTH}.")
 
     @property
     def leaves(self) -> int:

@@ -34,9 +34,9 @@ MODES = ("certified", "reuse")
 
 ALGORITHM2_RELEASE_SHARE = 1 / 3
 
-LEAST_RELEASE = Fraction(1, 10**4)
+MIN_RELEASE = Fraction(1, 10**4)
 
-MOST_PLACED_ROWS = 200_000
+MAX_PLACED_ROWS = 200_000
 """With more records a planned rule is corrected, whatever epsilon is."""
 
 DECISIONS_PART = Fraction(3, 4)
@@ -62,7 +62,7 @@ class Division:
         """The share of the records in a scope."""
         return self.shares.get(scope, 1.0)
 
-    def beside_training(self, groups: int, relation: str) -> list[DpEvent]:
+    def events_with_training(self, groups: int, relation: str) -> list[DpEvent]:
         """What else is charged to the records that train."""
         tables = [self.plan_epsilon]
         if self.release_scope == self.train_scope:
@@ -115,7 +115,7 @@ def corrects(epsilon: float, rows: int | None) -> bool:
     True
     """
     assumed = 30_000 if rows is None else rows
-    return assumed * epsilon**2 < 100_000 or assumed > MOST_PLACED_ROWS
+    return assumed * epsilon**2 < 100_000 or assumed > MAX_PLACED_ROWS
 
 
 def divide(
@@ -224,10 +224,10 @@ def divide_algorithm2(
 
 def _usable(part: Fraction, epsilon: Fraction) -> Fraction:
     """The part of epsilon that a table of scores gets, if it is enough."""
-    if part < LEAST_RELEASE:
-        needed = float(epsilon * LEAST_RELEASE / part)
+    if part < MIN_RELEASE:
+        needed = float(epsilon * MIN_RELEASE / part)
         raise InputError(
-            f"A table needs at least epsilon = {float(LEAST_RELEASE):g} to say anything. It would "
+            f"A table needs at least epsilon = {float(MIN_RELEASE):g} to say anything. It would "
             f"get {float(part):g} of {float(epsilon):g}; with epsilon = {needed:g} it has enough."
         )
     return part

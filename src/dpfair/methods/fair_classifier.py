@@ -32,8 +32,8 @@ from dpfair.certificate.claims import (
 )
 from dpfair.certificate.judgement import delta_warning
 from dpfair.data.schema import Schema
-from dpfair.data.table import Records, get_column, words
-from dpfair.data.tabular import MOST_GROUPS, TabularInput, column_name
+from dpfair.data.table import Records, as_texts, get_column
+from dpfair.data.tabular import MAX_GROUPS, TabularInput, column_name
 from dpfair.errors import FairnessWarning, InputError, WeakPrivacyWarning
 from dpfair.fairness.batch import BatchDecisions, decide_batch
 from dpfair.fairness.bounds.placement import GRAIN, dithered, placement_grid
@@ -42,13 +42,13 @@ from dpfair.fairness.choice import (
     best_rule,
     corrected_rule,
     placed_rule,
+    planned_rates,
     planned_rule,
-    planned_targets,
 )
 from dpfair.fairness.coins import COINS, decide
 from dpfair.fairness.frontier import FRONTIER_TOLERANCES, FrontierPoint, frontier
 from dpfair.fairness.notions import NOTIONS, notion_of
-from dpfair.fairness.optimal import Aim
+from dpfair.fairness.optimal import Goal
 from dpfair.fairness.release import (
     ACCEPTED,
     HALF,
@@ -89,7 +89,7 @@ DECIDING = "count what the planned rule decides"
 CHECKING = "count the decisions of the rule"
 # Placing takes a third of a second per group, longer with more noise. Beyond this many groups, or
 # with less than epsilon = 0.1 for two of them, its bounds are too wide to be worth that.
-MOST_PLACED_GROUPS = 20
+MAX_PLACED_GROUPS = 20
 
 
 class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -283,7 +283,7 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
         self._warn_delta(self._declared_records())  # before anything is spent
         units = None
         if self.unit is not None:
-            units = words(get_column(X, column_name(X, self.unit)))
+            units = as_texts(get_column(X, column_name(X, self.unit)))
             kept = bound_units(units, ledger.rows_per_unit)
             records, units = records.take(kept), [units[i] for i in kept.tolist()]
         payment.pay()
@@ -349,7 +349,7 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
         records = self._new_records(X, sensitive_features)
         counted = None
         if self.unit is not None:
-            units = words(get_column(X, column_name(X, self.unit)))
+            units = as_texts(get_column(X, column_name(X, self.unit)))
             counted = bound_units(units, self.ledger_.rows_per_unit)
         if NOTIONS[self.certificate_.fairness.notion].needs_labels:
             raise InputError("Batch decisions equalise acceptance rates, not rates by label.")
@@ -379,7 +379,7 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
         check_is_fitted(self, "release_")
         return frontier(
             self.release_,
-            [self._aim(notion, tolerance) for tolerance in tolerances],
+            [self._goal(notion, tolerance) for tolerance in tolerances],
             self.confidence,
             smallest=self.smallest_group,
             families=self.schema_.families,
@@ -433,7 +433,7 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
             ledger.row_budget[1],
             relation=self.relation,
             share=division.share(division.train_scope),
-            beside=division.beside_training(groups, self.relation),
+            other_events=division.events_with_training(groups, self.relation),
         )
         charges = [(division.train_scope, TRAINING, plan.event)]
         if division.plan_epsilon is not None:
@@ -522,7 +522,7 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
                 raise InputError(
                     "composition='basic' and public_sizes are settings of rule='algorithm2'."
                 )
-            self._aim()
+            self._goal()
             return
         if self.mode != "certified" or self.check_share:
             raise InputError("rule='algorithm2' is always certified on records of its own.")
@@ -534,11 +534,11 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
             raise InputError("rule='algorithm2' knows no costs.")
         parity_rule([0.5], self.target if self.target is not None else "midpoint")
 
-    def _aim(self, notion: str | None = None, tolerance: float | None = None) -> Aim:
+    def _goal(self, notion: str | None = None, tolerance: float | None = None) -> Goal:
         target = self.target
         if isinstance(target, str):
             raise InputError("target must be a number, but for rule='algorithm2'.")
-        return Aim(
+        return Goal(
             notion=notion_of(self.notion if notion is None else notion),
             tolerance=self.tolerance if tolerance is None else tolerance,
             costs=self.costs,
@@ -551,8 +551,8 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
 
     def _division(self, ledger: Ledger, schema: Schema) -> Division:
         epsilon, groups = ledger.row_budget[0], len(schema.groups)
-        if groups > MOST_GROUPS:
-            raise InputError(f"Expected at most {MOST_GROUPS} groups, got {groups}.")
+        if groups > MAX_GROUPS:
+            raise InputError(f"Expected at most {MAX_GROUPS} groups, got {groups}.")
         given = self._row_epsilon(ledger, self.release_epsilon)
         if self.rule == "algorithm2":
             return divide_algorithm2(
@@ -566,7 +566,7 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
             epsilon,
             mode=self.mode,
             certifies=self._certifies(given or epsilon, schema),
-            by_label=self._aim().notion.needs_labels,
+            by_label=self._goal().notion.needs_labels,
             release_epsilon=given,
             release_share=self.release_share,
             check_share=self.check_share,
@@ -583,9 +583,9 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
         groups = len(schema.groups)
         if groups < 2:
             return "band"
-        placeable = groups <= MOST_PLACED_GROUPS * min(Fraction(1), epsilon)
+        placeable = groups <= MAX_PLACED_GROUPS * min(Fraction(1), epsilon)
         noise = self._cell_noise(epsilon)
-        if placeable and self._aim().notion.monotone and not corrects(noise, schema.rows):
+        if placeable and self._goal().notion.monotone and not corrects(noise, schema.rows):
             return "placed"
         return "corrected"
 
@@ -604,7 +604,7 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
                 scope=division.train_scope,
                 epsilon=division.training_epsilon,
                 share=division.share(division.train_scope),
-                beside=division.beside_training(len(self.schema_.groups), self.relation),
+                other_events=division.events_with_training(len(self.schema_.groups), self.relation),
                 progress=progress,
             )
 
@@ -642,7 +642,7 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
         if plan is not None and division.decision_epsilon is not None:
             self.planned_ = planned_rule(
                 plan,
-                self._aim(),
+                self._goal(),
                 smallest=self.smallest_group / ratio,
                 families=self.schema_.families,
             )
@@ -656,7 +656,7 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
                 **how,
             )
         elif plan is not None:
-            target = planned_targets(plan, self._aim(), smallest=self.smallest_group, ratio=ratio)
+            target = planned_rates(plan, self._goal(), smallest=self.smallest_group, ratio=ratio)
             if target is not None:
                 self.targets_ = target.rates
                 noise = self._cell_noise(division.release_epsilon)
@@ -736,11 +736,11 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
             "families": self.schema_.families,
         }
         if self.planned_ is not None and self.decisions_ is not None:
-            self._decision = corrected_rule(self.planned_, self.decisions_, self._aim(), **how)
+            self._decision = corrected_rule(self.planned_, self.decisions_, self._goal(), **how)
         elif self.targets_ is not None:
-            self._decision = placed_rule(self.release_, self._aim(), self.targets_)
+            self._decision = placed_rule(self.release_, self._goal(), self.targets_)
         else:
-            self._decision = best_rule(self.release_, self._aim(), **how)
+            self._decision = best_rule(self.release_, self._goal(), **how)
         self.rule_ = self._decision.rule
 
     def _check(self, records: Records, ledger: Ledger, division: Division) -> Release:
@@ -769,7 +769,7 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
             fairness = FairnessClaim.from_decision(
                 self.release_,
                 self._decision,
-                self._aim(),
+                self._goal(),
                 self.confidence,
                 check=self.check_release_,
             )
@@ -835,7 +835,7 @@ class PrivateFairClassifier(TabularInput, ClassifierMixin, BaseEstimator):  # ty
     def _identities(self, X: Any, records: Records) -> list[bytes]:
         if self.unit is None:
             return records.identities()
-        units = words(get_column(X, column_name(X, self.unit)))
+        units = as_texts(get_column(X, column_name(X, self.unit)))
         # Persons without an identifier must not all share one coin.
         return [
             repr(unit).encode() if unit else record

@@ -16,17 +16,17 @@ import numpy as np
 
 from dpfair.data.schema import Schema
 from dpfair.errors import InputError
-from dpfair.fairness.bounds.placement import GRAIN, MOST_PLACED_BINS, MOST_PLACED_NOISE
+from dpfair.fairness.bounds.placement import GRAIN, MAX_PLACED_BINS, MAX_PLACED_NOISE
 from dpfair.fairness.release import HALF, Release, score_grid
 from dpfair.learners.features import BUCKETS, feature_names
 from dpfair.privacy.events import DpEvent, event_to_json, parts, pure_epsilon
 
 __all__ = [
-    "MOST_BYTES",
-    "MOST_CELLS",
-    "MOST_GROUPS",
-    "MOST_HEADER",
-    "MOST_RECORDS",
+    "MAX_BYTES",
+    "MAX_CELLS",
+    "MAX_GROUPS",
+    "MAX_HEADER",
+    "MAX_RECORDS",
     "check_ledger",
     "check_placed",
     "check_plan",
@@ -36,24 +36,24 @@ __all__ = [
     "round_up_digits",
 ]
 
-MOST_BYTES = 32 << 20
+MAX_BYTES = 32 << 20
 # Python needs up to seventy times the length of a text for what it says.
-MOST_HEADER = 4 << 20
-MOST_BRACKETS = 100_000
-MOST_WEIGHTS = 300_000
-MOST_CELLS = 40_000
-MOST_GROUPS = 100
-MOST_RECORDS = 10**9
-MOST_NOISE = 2_000_000
+MAX_HEADER = 4 << 20
+MAX_BRACKETS = 100_000
+MAX_WEIGHTS = 300_000
+MAX_CELLS = 40_000
+MAX_GROUPS = 100
+MAX_RECORDS = 10**9
+MAX_NOISE = 2_000_000
 
 # Of a ledger: one charge per group and a few more, of few different mechanisms. Those that a search
 # chose from are not composed, which makes them cheap, unless their batches were sampled.
-_MOST_ENTRIES = MOST_GROUPS + 10
-_MOST_MECHANISMS = 12
-_MOST_SEARCHED = 2_000
-_MOST_SAMPLED = 50
-_MOST_SAMPLED_STEPS = 2_000_000
-_DEEPEST = 6
+_MAX_ENTRIES = MAX_GROUPS + 10
+_MAX_MECHANISMS = 12
+_MAX_SEARCHED = 2_000
+_MAX_SAMPLED = 50
+_MAX_SAMPLED_STEPS = 2_000_000
+_MAX_DEPTH = 6
 
 
 def check_plan(
@@ -70,7 +70,7 @@ def check_plan(
     else is needed, so this can be known before anything is paid.
     """
     # A fit adds its counts, its rule and its certificate, and repeats the names of the groups.
-    if 4 * len(json.dumps(schema.to_dict())) > 3 * MOST_HEADER:
+    if 4 * len(json.dumps(schema.to_dict())) > 3 * MAX_HEADER:
         raise InputError("The schema is too long for a model file.")
     check_width(schema, features, len(feature_names(features, schema)))
     entries = [
@@ -86,9 +86,9 @@ def check_plan(
         cells = bins * (2 if labelled else 1)
         noise = min(leaf.noise_parameter for leaf in parts(event))
         length = _table_length(cells, [noise] * len(schema.groups))
-        if length > MOST_NOISE:
+        if length > MAX_NOISE:
             # A small budget is divided in fixed proportions. The little more is for rounding.
-            enough = epsilon * length / MOST_NOISE * (1 + 1e-9)
+            enough = epsilon * length / MAX_NOISE * (1 + 1e-9)
             raise InputError(
                 "The counts would have too much noise to say anything; the smallest epsilon that "
                 f"works is {round_up_digits(enough)}."
@@ -107,7 +107,7 @@ def round_up_digits(value: float) -> str:
 
 def check_text(text: str) -> None:
     """A header that can be read with little memory."""
-    if len(text) > MOST_HEADER or text.count("[") + text.count("{") > MOST_BRACKETS:
+    if len(text) > MAX_HEADER or text.count("[") + text.count("{") > MAX_BRACKETS:
         raise InputError("Its header is too long.")
 
 
@@ -117,13 +117,13 @@ def check_width(schema: Schema, features: str, weights: int) -> None:
     if features == "binned":
         least += sum(len(column.cuts) + BUCKETS * column.spiky for column in schema.numeric)
         least += 2 * len(schema.crosses)
-    if not least <= weights <= MOST_WEIGHTS:
+    if not least <= weights <= MAX_WEIGHTS:
         raise InputError("Its weights do not fit its schema, or are too many.")
 
 
 def check_ledger(data: dict[str, Any]) -> None:
     """Charges, as plain data, whose cost can be computed in a short time."""
-    if type(data["epsilon"]) is not str or len(data["entries"]) > _MOST_ENTRIES:
+    if type(data["epsilon"]) is not str or len(data["entries"]) > _MAX_ENTRIES:
         raise InputError("Its ledger is malformed or too long.")
     composed: set[tuple[str, int]] = set()
     searched, sampled = composed.copy(), composed.copy()
@@ -135,12 +135,12 @@ def check_ledger(data: dict[str, Any]) -> None:
             found.add((str(mechanism), count))
             if mechanism["kind"] == "PoissonSampled":
                 sampled.add((str(mechanism), count))
-                if count > _MOST_SAMPLED_STEPS:
+                if count > _MAX_SAMPLED_STEPS:
                     raise InputError("It was trained in too many steps.")
     if (
-        len(composed) > _MOST_MECHANISMS
-        or len(searched) > _MOST_SEARCHED
-        or len(sampled) > _MOST_SAMPLED
+        len(composed) > _MAX_MECHANISMS
+        or len(searched) > _MAX_SEARCHED
+        or len(sampled) > _MAX_SAMPLED
     ):
         raise InputError("It was charged for too many different mechanisms.")
 
@@ -149,13 +149,13 @@ def check_release(release: Release, schema: Schema) -> None:
     """A table that can be worked with in a short time."""
     if release.groups != schema.groups:
         raise InputError("Its groups do not match its schema.")
-    if len(release.groups) > MOST_GROUPS:
+    if len(release.groups) > MAX_GROUPS:
         raise InputError("It has too many groups.")
     # As floats, which do not overflow.
     records = max(float(np.abs(release.counts.astype(np.float64)).sum()), *(release.sizes or (0,)))
-    if release.counts.size > MOST_CELLS or records > MOST_RECORDS:
+    if release.counts.size > MAX_CELLS or records > MAX_RECORDS:
         raise InputError("Its counts are too many or too large.")
-    if _noise_tables(release) > MOST_NOISE:
+    if _noise_tables(release) > MAX_NOISE:
         raise InputError("Its counts have too much noise to say anything.")
     if release.grain not in (None, GRAIN):
         raise InputError("Its scores were dithered in an unknown way.")
@@ -167,7 +167,7 @@ def check_placed(release: Release, most_groups: int) -> None:
     """A table in which thresholds can be placed, and their law found, in a short time."""
     if len(release.groups) > most_groups:
         raise InputError("It has too many groups to place a threshold for each.")
-    if _noise_tables(release) > MOST_PLACED_NOISE or release.counts.shape[2] > MOST_PLACED_BINS:
+    if _noise_tables(release) > MAX_PLACED_NOISE or release.counts.shape[2] > MAX_PLACED_BINS:
         raise InputError("Its counts have too much noise to place a threshold.")
 
 
@@ -182,7 +182,7 @@ def _table_length(cells: int, noises: Sequence[float]) -> float:
 
 def _mechanisms(event: Any, times: int, depth: int) -> Iterator[tuple[dict[str, Any], int]]:
     """What an event composes or chooses from, with the repetitions."""
-    if depth > _DEEPEST:
+    if depth > _MAX_DEPTH:
         raise InputError("Its events are nested too deeply.")
     if event["kind"] == "Repeated":
         if type(event["count"]) is not int:

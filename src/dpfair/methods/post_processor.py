@@ -15,18 +15,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from dpfair import validate
 from dpfair.certificate.claims import Certificate, FairnessClaim, PrivacyClaim
-from dpfair.data.infer import infer_outcome
-from dpfair.data.schema import Outcome, Schema, word_of
+from dpfair.data.infer import infer_levels
+from dpfair.data.schema import Levels, Schema, text_of
 from dpfair.data.table import (
+    as_texts,
     get_column,
-    outcome_codes,
+    level_codes,
     row_count,
     row_identities,
     take_rows,
-    words,
 )
 from dpfair.data.tabular import (
-    MOST_GROUPS,
+    MAX_GROUPS,
     TabularInput,
     check_table,
     column_name,
@@ -241,7 +241,7 @@ class FairPostProcessor(TabularInput, ClassifierMixin, BaseEstimator):  # type: 
         known_groups(groups, self._group_names())
         return table, groups
 
-    def _fix_groups(self, table: Any, sensitive_features: Any) -> Outcome | None:
+    def _fix_groups(self, table: Any, sensitive_features: Any) -> Levels | None:
         if sensitive_features is not None:
             name, values = "sensitive_features", sensitive_features
         elif self.sensitive is not None:
@@ -257,7 +257,7 @@ class FairPostProcessor(TabularInput, ClassifierMixin, BaseEstimator):  # type: 
             )
             return None
         if self.groups is not None:
-            return Outcome(name, tuple(word_of(g) for g in self.groups))
+            return Levels(name, tuple(text_of(g) for g in self.groups))
         if self.epsilon is not None:
             message = (
                 "No groups declared: their names are read off the data, which is not private. "
@@ -266,7 +266,7 @@ class FairPostProcessor(TabularInput, ClassifierMixin, BaseEstimator):  # type: 
             if self.strict:
                 raise InputError(message)
             warnings.warn(message, PrivacyLeakWarning, stacklevel=3)
-        return infer_outcome(name, values, what="sensitive column", most=MOST_GROUPS)
+        return infer_levels(name, values, what="sensitive column", most=MAX_GROUPS)
 
     def _group_names(self) -> tuple[str, ...]:
         return self.outcome_.values if self.outcome_ else ("everybody",)
@@ -275,12 +275,12 @@ class FairPostProcessor(TabularInput, ClassifierMixin, BaseEstimator):  # type: 
         if self.outcome_ is None:
             return np.zeros(row_count(table), dtype=np.int64)
         if sensitive_features is not None:
-            values = words(sensitive_features)
+            values = as_texts(sensitive_features)
         else:
-            values = words(get_column(table, self.outcome_.name))
+            values = as_texts(get_column(table, self.outcome_.name))
         if len(values) != row_count(table):
             raise InputError(f"Expected {row_count(table)} groups, got {len(values)}.")
-        return outcome_codes(values, self.outcome_)
+        return level_codes(values, self.outcome_)
 
     def _split(
         self, labels: NDArray[Any], noise: Noise
@@ -331,7 +331,7 @@ class FairPostProcessor(TabularInput, ClassifierMixin, BaseEstimator):  # type: 
         if ledger is None:
             leaks.append("the counts are exact, and no noise protects them")
         else:
-            public += [fact.words for fact in ledger.assumptions]
+            public += [fact.text for fact in ledger.assumptions]
             leaks += [] if ledger.private else [SEEDED]
         if trained_here:
             leaks.append("the classifier was trained in fit without noise")

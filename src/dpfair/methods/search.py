@@ -26,7 +26,7 @@ from dpfair.certificate.claims import (
     winners_certificate,
 )
 from dpfair.data.schema import Schema
-from dpfair.data.table import Records, get_column, take_rows, words
+from dpfair.data.table import Records, as_texts, get_column, take_rows
 from dpfair.data.tabular import TabularInput, column_name, label_array
 from dpfair.errors import BudgetError, FairnessWarning, InputError
 from dpfair.learners.logistic import PrivateLogisticRegression
@@ -49,7 +49,7 @@ FIXED = frozenset(
 )
 # A run's epsilon is found to this relative precision, and tried down to the smallest share.
 PRECISION = 1e-3
-LEAST_SHARE = 1e-3
+MIN_SHARE = 1e-3
 SCORE_SHARE = 0.25
 SEARCHING = "search: the best of several runs"
 
@@ -339,7 +339,7 @@ def _largest_within(budget: float, cost: Callable[[float], float], *, most: floa
     while high - low > PRECISION * high:
         middle = (low + high) / 2
         low, high = (middle, high) if cost(middle) <= budget else (low, middle)
-        if high < LEAST_SHARE * most:
+        if high < MIN_SHARE * most:
             raise BudgetError(
                 f"Even runs of epsilon = {high:.3g} cost more than the budget of {most:g} in all; "
                 "nothing was charged."
@@ -360,7 +360,7 @@ class _Table:
         """The part to fit on and the part to score on, once for all runs, by coins."""
         kept, units = np.arange(len(self.records)), None
         if getattr(template, "unit", None) is not None:
-            units = words(get_column(self.X, column_name(self.X, template.unit)))
+            units = as_texts(get_column(self.X, column_name(self.X, template.unit)))
             kept = bound_units(units, ledger.rows_per_unit)
             units = [units[i] for i in kept.tolist()]
         shares = {"fit": 1 - share, "validate": share}
@@ -373,7 +373,7 @@ class _Table:
     def _take(self, rows: NDArray[np.int64]) -> _Table:
         groups = self.groups
         if groups is not None:
-            values = words(groups)
+            values = as_texts(groups)
             groups = [values[i] for i in rows.tolist()]
         return _Table(take_rows(self.X, rows), self.labels[rows], groups, self.records.take(rows))
 

@@ -24,7 +24,7 @@ from dpfair import __version__, validate
 from dpfair.certificate.claims import search_of
 from dpfair.data.schema import Schema
 from dpfair.errors import BudgetError, FairnessWarning, InputError, ModelFileError
-from dpfair.fairness.release import ACCEPTED, HALF, MOST_BINS, REUSED, Release
+from dpfair.fairness.release import ACCEPTED, HALF, MAX_BINS, REUSED, Release
 from dpfair.fairness.rules import Rule
 from dpfair.fairness.undeclared import IRREGULAR
 from dpfair.files import write_file
@@ -36,14 +36,14 @@ from dpfair.methods.fair_classifier import (
     CHECKING,
     COUNTING,
     DECIDING,
-    MOST_PLACED_GROUPS,
+    MAX_PLACED_GROUPS,
     PLANNING,
     PrivateFairClassifier,
 )
 from dpfair.methods.limits import (
-    MOST_BYTES,
-    MOST_HEADER,
-    MOST_RECORDS,
+    MAX_BYTES,
+    MAX_HEADER,
+    MAX_RECORDS,
     check_ledger,
     check_placed,
     check_release,
@@ -191,8 +191,8 @@ def load_model(path: str | Path) -> PrivateFairClassifier:
         size = None
     if size is None:
         raise ModelFileError(f"There is no model file {name}.")
-    if size > MOST_BYTES:
-        raise ModelFileError(f"The model file {name} is larger than {MOST_BYTES >> 20} MB.")
+    if size > MAX_BYTES:
+        raise ModelFileError(f"The model file {name} is larger than {MAX_BYTES >> 20} MB.")
     try:
         return _rebuild(*_read(path))
     except _MALFORMED as error:
@@ -240,7 +240,7 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[np.float64]]]:
 
     try:
         with path.open("rb") as start:
-            if int.from_bytes(start.read(8), "little") > 2 * MOST_HEADER:  # quotes take two bytes
+            if int.from_bytes(start.read(8), "little") > 2 * MAX_HEADER:  # quotes take two bytes
                 raise InputError("Its header is too long.")
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
@@ -346,7 +346,7 @@ def _check_releases(model: PrivateFairClassifier) -> None:
     if math.isinf(max(release.noise)) or release.labelled != (model.rule == "optimal"):
         raise InputError("Its release does not fit its rule.")
     if model.targets_ is not None:
-        check_placed(release, MOST_PLACED_GROUPS)
+        check_placed(release, MAX_PLACED_GROUPS)
     if release.grain is not None and (model.mode == "reuse" or model.decisions_ is not None):
         raise InputError("Its scores were dithered, and no thresholds were placed.")
     independent = model._dependence(ledger)
@@ -432,7 +432,7 @@ def _targets(data: Any, model: PrivateFairClassifier) -> tuple[float, ...] | Non
     if data is None:
         return None
     rates = tuple(float(rate) for rate in data)
-    placed = model.rule == "optimal" and model.mode == "certified" and model._aim().notion.monotone
+    placed = model.rule == "optimal" and model.mode == "certified" and model._goal().notion.monotone
     if not placed or len(rates) != len(model.schema_.groups) or not _shares(rates):
         raise InputError("Its target rates are malformed.")
     return rates
@@ -456,7 +456,7 @@ def _values(data: Any) -> Release | None:
         return None
     table = Release.from_json(data)
     halves = table.counts.shape == (1, 1, 2) and np.all(table.edges == HALF[0])
-    if not halves or table.sizes is not None or float(np.abs(table.counts).max()) > MOST_RECORDS:
+    if not halves or table.sizes is not None or float(np.abs(table.counts).max()) > MAX_RECORDS:
         raise InputError("Its table of irregular values is malformed.")
     return table
 
@@ -470,7 +470,7 @@ def _planned(data: Any, model: PrivateFairClassifier) -> Rule | None:
     if model.rule != "optimal" or model.targets_ is not None:
         raise InputError("Its planned rule does not fit its settings.")
     steps, groups = len(data["cuts"][0]), len(model.schema_.groups)
-    if steps > MOST_BINS:
+    if steps > MAX_BINS:
         raise InputError("Its planned rule is malformed.")
     return _rule_of_shape(data, (groups, steps + 1), (groups, steps))
 

@@ -51,8 +51,8 @@ from dpfair.privacy.events import (
 from dpfair.privacy.repetition import best_of_runs_curve
 
 # Beyond this the distributions of the privacy loss fill the memory, and nothing is protected.
-MOST_EPSILON = 200
-MOST_LOSS = 60
+MAX_EPSILON = 200
+MAX_LOSS = 60
 
 __all__ = [
     "ACCOUNTANTS",
@@ -68,7 +68,7 @@ __all__ = [
 
 
 # The logarithm of the largest noise multiplier that calibration tries.
-_MOST_NOISE = 40.0
+_MAX_NOISE = 40.0
 
 # The orders of Renyi DP, as dp_accounting chooses them; ledgers rely on them to stay the same.
 ORDERS = np.concatenate([np.arange(11, 110) / 10, np.arange(11, 64), [128.0, 256.0, 512.0, 1024.0]])
@@ -157,7 +157,7 @@ def calibrate(
     steps: int,
     *,
     relation: str = "add_remove",
-    beside: Sequence[DpEvent] = (),
+    other_events: Sequence[DpEvent] = (),
     exact: bool = False,
 ) -> float:
     """The smallest noise multiplier that the PLD accountant certifies for the budget.
@@ -168,7 +168,7 @@ def calibrate(
         The budget of the whole run.
     sampling_rate, steps
         Each of ``steps`` noisy sums sees every record with this probability.
-    beside
+    other_events
         Other events that the same budget pays for, on the same records.
     exact
         For sums of integers with discrete Gaussian noise, which needs no larger multiplier.
@@ -188,7 +188,9 @@ def calibrate(
     validate.in_open_interval(0, 1, delta=delta)
 
     def event_of(multiplier: float) -> DpEvent:
-        return compose([gaussian_steps(multiplier, sampling_rate, steps, exact=exact), *beside])
+        return compose(
+            [gaussian_steps(multiplier, sampling_rate, steps, exact=exact), *other_events]
+        )
 
     return calibrate_event(
         event_of,
@@ -214,8 +216,8 @@ def calibrate_event(
     the certified side.
     """
     validate.positive(epsilon=target)
-    if target > MOST_EPSILON:
-        raise InputError(f"Expected epsilon <= {MOST_EPSILON}, got {target}: it protects nobody.")
+    if target > MAX_EPSILON:
+        raise InputError(f"Expected epsilon <= {MAX_EPSILON}, got {target}: it protects nobody.")
     validate.in_open_interval(0, 1, delta=delta)
 
     def excess(log_multiplier: float) -> float:
@@ -227,7 +229,7 @@ def calibrate_event(
     high = math.log(start)
     value_high = excess(high)
     while value_high > 0:
-        if high > _MOST_NOISE:
+        if high > _MAX_NOISE:
             raise InputError(f"No amount of noise is certified for epsilon = {target:g}.")
         high += max(0.05, min(1.0, value_high))
         value_high = excess(high)
@@ -280,7 +282,7 @@ def _leaf_distribution(
 
 def _hopeless(event: DpEvent) -> bool:
     """Noise so small that its distribution of losses would fill the memory protects nobody."""
-    return _squared_loss(event) > MOST_LOSS**2
+    return _squared_loss(event) > MAX_LOSS**2
 
 
 def _squared_loss(event: DpEvent) -> float:

@@ -39,17 +39,17 @@ from scipy.signal import lfilter
 
 from dpfair.privacy.events import DpEvent, OneOfDpEvent, parts
 
-__all__ = ["MOST_COMBINATIONS", "choices", "worst_of"]
+__all__ = ["MAX_COMBINATIONS", "choices", "worst_of"]
 
 # Each takes the accountant a few hundredths of a second; the bound for the rest costs one or two
 # per cent of epsilon.
-MOST_COMBINATIONS = 16
+MAX_COMBINATIONS = 16
 
 
 def choices(leaves: Counter[DpEvent]) -> list[Counter[DpEvent]]:
     """What a record may have paid: every combination of alternatives, with all the rest.
 
-    Choices that would lead beyond ``MOST_COMBINATIONS`` stay in the lists as they are.
+    Choices that would lead beyond ``MAX_COMBINATIONS`` stay in the lists as they are.
 
     >>> from dpfair.privacy.events import noisy_table, step_event
     >>> fit = OneOfDpEvent((step_event(2.0, 1.0), noisy_table(1, "add_remove")))
@@ -59,7 +59,7 @@ def choices(leaves: Counter[DpEvent]) -> list[Counter[DpEvent]]:
     paid = [Counter({e: n for e, n in leaves.items() if not isinstance(e, OneOfDpEvent)})]
     for leaf, count in leaves.items():
         if isinstance(leaf, OneOfDpEvent):
-            tossed = _most_tossed(len(leaf.events), count, MOST_COMBINATIONS // len(paid))
+            tossed = _most_tossed(len(leaf.events), count, MAX_COMBINATIONS // len(paid))
             left = Counter({leaf: count - tossed}) if tossed < count else Counter()
             picks = combinations_with_replacement(map(parts, leaf.events), tossed)
             picked = [sum(pick, left) for pick in picks]

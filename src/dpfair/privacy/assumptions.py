@@ -28,9 +28,9 @@ class Assumption:
 
     Examples
     --------
-    >>> Assumption().words
+    >>> Assumption().text
     'the number of records'
-    >>> Assumption(("group", "label"), "release").words
+    >>> Assumption(("group", "label"), "release").text
     'the number of records of each group and label in the release scope'
     """
 
@@ -42,7 +42,7 @@ class Assumption:
             validate.one_of(PARTS, by=part)
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         """The fact as certificates list it."""
         each = f" of each {' and '.join(self.by)}" if self.by else ""
         where = f" in the {self.scope} scope" if self.scope else ""

@@ -82,7 +82,7 @@ def discrete_gaussian(noise: Noise, variance: int, size: int) -> NDArray[np.int6
 def _kept(noise: Noise, envelope: _Envelope, candidates: int) -> NDArray[np.int64]:
     """What is left of so many candidates."""
     bits = envelope.place_bits
-    words = noise.words(2 * candidates)
+    words = noise.random_uint64(2 * candidates)
     proposal, uniform = words[:candidates], words[candidates:]
     negative = (proposal & _ONE).astype(bool)
     place = ((proposal >> _ONE) & np.uint64((1 << bits) - 1)).astype(np.int64)

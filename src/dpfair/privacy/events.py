@@ -59,11 +59,11 @@ __all__ = [
 ]
 
 # More repetitions than any run has; beyond it a count is a mistake or an attack.
-MOST_REPETITIONS = 10**9
-MOST_ALTERNATIVES = 10**4
+MAX_REPETITIONS = 10**9
+MAX_ALTERNATIVES = 10**4
 # A fit has three scopes with different costs at most; each is composed on its own.
-MOST_SCOPES = 16
-MOST_RUNS = 10**4
+MAX_SCOPES = 16
+MAX_RUNS = 10**4
 
 RELATIONS = {
     "add_remove": NeighboringRelation.ADD_OR_REMOVE_ONE,
@@ -212,8 +212,8 @@ def parts(event: DpEvent) -> Counter[DpEvent]:
         validate.positive(count=event.count)
         validate.at_least(1, count=event.count)
         leaves = {leaf: n * int(event.count) for leaf, n in parts(event.event).items()}
-        if max(leaves.values()) > MOST_REPETITIONS:
-            raise InputError(f"Expected at most {MOST_REPETITIONS} repetitions of an event.")
+        if max(leaves.values()) > MAX_REPETITIONS:
+            raise InputError(f"Expected at most {MAX_REPETITIONS} repetitions of an event.")
         return Counter(leaves)
     if isinstance(event, ComposedDpEvent):
         if not event.events:
@@ -312,17 +312,17 @@ def _check_leaf(event: DpEvent) -> None:
     elif isinstance(event, RepeatAndSelectDpEvent) and isinstance(event.event, OneOfDpEvent):
         _check_runs(event)
     elif isinstance(event, OneOfDpEvent):
-        _check_alternatives(event, MOST_SCOPES)
+        _check_alternatives(event, MAX_SCOPES)
     else:
         raise InputError(f"Expected a Gaussian or discrete Laplace event, got {event}.")
 
 
 def _check_runs(event: RepeatAndSelectDpEvent) -> None:
-    if not 1 < event.mean <= MOST_RUNS:
-        raise InputError(f"Expected 1 < mean number of runs <= {MOST_RUNS}, got {event.mean}.")
+    if not 1 < event.mean <= MAX_RUNS:
+        raise InputError(f"Expected 1 < mean number of runs <= {MAX_RUNS}, got {event.mean}.")
     if not 0 <= event.shape <= 1:
         raise InputError(f"Expected 0 <= shape <= 1, got {event.shape}.")
-    _check_alternatives(event.event, MOST_ALTERNATIVES)
+    _check_alternatives(event.event, MAX_ALTERNATIVES)
     for alternative in event.event.events:
         if any(isinstance(leaf, RepeatAndSelectDpEvent) for leaf in parts(alternative)):
             raise InputError("Expected runs that are no searches themselves.")

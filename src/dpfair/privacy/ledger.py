@@ -45,7 +45,7 @@ SEEDED = "the noise came from a seed, and whoever knows the seed can remove it"
 
 COMPOSITIONS = ("tight", "adaptive", "basic")
 # Deeper than any data set is divided; beyond it a scope is a mistake or an attack.
-DEEPEST_SCOPE = 100
+MAX_SCOPE_DEPTH = 100
 
 T = TypeVar("T", bound=np.generic)
 
@@ -331,5 +331,5 @@ def check_scope(scope: str) -> None:
         raise InputError(
             f"Expected a scope of visible characters in their usual (NFKC) form, got {scope!r}."
         )
-    if scope.count("/") >= DEEPEST_SCOPE:
-        raise InputError(f"Expected a scope with at most {DEEPEST_SCOPE} parts.")
+    if scope.count("/") >= MAX_SCOPE_DEPTH:
+        raise InputError(f"Expected a scope with at most {MAX_SCOPE_DEPTH} parts.")

@@ -36,7 +36,7 @@ _LOW_BITS = np.uint64(12)
 
 # Normal numbers and gaps between coins are made at least this many at a time.
 _BULK = 1 << 12
-_MOST_VARIANCES = 8
+_MAX_VARIANCES = 8
 _FARTHEST = 2.0**50
 
 # What is made ahead, and must never be handed out twice.
@@ -99,7 +99,7 @@ class Noise:
         """
         return noisy()
 
-    def words(self, count: int) -> NDArray[np.uint64]:
+    def random_uint64(self, count: int) -> NDArray[np.uint64]:
         """Independent uniform 64-bit words."""
         return np.frombuffer(self.take(8 * count), dtype=_WORD)
 
@@ -132,7 +132,7 @@ class Noise:
 
     def uniforms(self, count: int) -> NDArray[np.float64]:
         """Uniform numbers strictly between 0 and 1: the middles of 2^52 equal intervals."""
-        result: NDArray[np.float64] = np.add(self.words(count) >> _LOW_BITS, 0.5)
+        result: NDArray[np.float64] = np.add(self.random_uint64(count) >> _LOW_BITS, 0.5)
         result *= 2.0**-52
         return result
 
@@ -185,7 +185,7 @@ class Noise:
         first, others = divmod(int(Fraction(rate) * 2**64), 1 << 48)
         starts = np.frombuffer(self.take(2 * population), dtype="<u2")
         heads, ties = starts < first, np.flatnonzero(starts == first)
-        heads[ties] = self.words(len(ties)) >> np.uint64(16) < others
+        heads[ties] = self.random_uint64(len(ties)) >> np.uint64(16) < others
         return np.flatnonzero(heads)
 
     def discrete_gaussian(self, variance: int, size: int) -> NDArray[np.int64]:
@@ -195,7 +195,7 @@ class Noise:
         """
         with self._lock:
             self._forget_after_fork()
-            if variance not in self._integers and len(self._integers) == _MOST_VARIANCES:
+            if variance not in self._integers and len(self._integers) == _MAX_VARIANCES:
                 self._integers.clear()
             ahead = self._integers.pop(variance, np.empty(0, dtype=np.int64))
             if len(ahead) < size:

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from dpfair.privacy.accountants import epsilon_of
 from dpfair.privacy.events import compose
 from dpfair.privacy.ledger import Entry
-from dpfair.report import words
+from dpfair.report import wording
 from dpfair.report.svg import bar
 
 __all__ = ["Account", "Charge", "ScopeCost", "privacy_account", "scope_costs"]
@@ -129,7 +129,7 @@ def _charge(entry: Entry) -> Charge:
     return Charge(
         scope=_scope(entry.scope),
         purpose=entry.purpose,
-        mechanism=words.mechanism(entry.event),
+        mechanism=wording.mechanism(entry.event),
         epsilon=f"{entry.epsilon:.4f}",
         delta=f"{entry.delta:g}",
     )

@@ -22,7 +22,7 @@ __all__ = [
     "pair_bounds",
 ]
 
-MOST_PAIRS = 15
+MAX_PAIRS = 15
 
 # Bounds on the gap, strongest promise first; a certificate's other bounds are not about the gap.
 EXPLAINED = {
@@ -107,9 +107,9 @@ def pair_bounds(fairness: FairnessClaim) -> tuple[list[PairBound], int]:
     longest = max((bound for _, _, bound in worst), default=1.0)
     shown = [
         PairBound(a, b, round_up(bound), bar(bound, longest, f"{a} and {b}: {round_up(bound)}"))
-        for a, b, bound in worst[:MOST_PAIRS]
+        for a, b, bound in worst[:MAX_PAIRS]
     ]
-    return shown, max(0, len(worst) - MOST_PAIRS)
+    return shown, max(0, len(worst) - MAX_PAIRS)
 
 
 def frontier_of(model: Any) -> Frontier | None:

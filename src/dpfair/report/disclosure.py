@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
-from dpfair.report import words
+from dpfair.report import wording
 
 __all__ = ["disclosures", "internal_numbers", "limits"]
 
@@ -33,7 +33,7 @@ def disclosures(model: Any, *, evaluated: bool) -> list[Disclosure]:
     paid = "paid for in the account above" if private else "not protected, see the warning above"
     scorer = getattr(model, "scorer_", None)
     if scorer is not None:
-        weights = words.count(int(scorer.weights.size), "weight", "weights")
+        weights = wording.count(int(scorer.weights.size), "weight", "weights")
         first = Disclosure(f"The scorer's {weights}", public, paid)
     else:
         first = Disclosure(
@@ -89,7 +89,7 @@ def internal_numbers(evaluation: Mapping[str, Any]) -> list[tuple[str, str]]:
             rows.append((name, shape.format(value)))
     for group, rate in dict(rest.pop("group_rates", None) or {}).items():
         of = f" of {sizes[group]:,}" if group in sizes else ""
-        rows.append((f"accepted in group {group}", f"{words.percent(float(rate))}{of}"))
+        rows.append((f"accepted in group {group}", f"{wording.percent(float(rate))}{of}"))
     for key, value in rest.items():
         plain = isinstance(value, Real) and not isinstance(value, int)
         rows.append((str(key), f"{float(value):.4f}" if plain else str(value)))

@@ -10,7 +10,7 @@ from dpfair.certificate.claims import FairnessClaim, round_down, round_up
 from dpfair.certificate.judgement import Judgement, delta_warning
 from dpfair.fairness.notions import NOTIONS
 from dpfair.fairness.undeclared import many_undeclared
-from dpfair.report import words
+from dpfair.report import wording
 from dpfair.report.summary import STATES, Line
 
 __all__ = ["Fact", "headline_facts", "warnings_of"]
@@ -41,7 +41,7 @@ def warnings_of(model: Any, *, internal: bool) -> list[Line]:
     for kind, (share, ends) in fairness.undeclared.items():
         if many_undeclared(share, ends):
             text = (
-                f"About {words.percent(share)} of the records have a {kind} that the schema does "
+                f"About {wording.percent(share)} of the records have a {kind} that the schema does "
                 "not declare. They did not train the model. Compare the schema with the table."
             )
             found.append(Line(f"UNDECLARED {kind.upper()}S", text, "bad"))
@@ -59,7 +59,7 @@ def warnings_of(model: Any, *, internal: bool) -> list[Line]:
 def headline_facts(model: Any) -> list[Fact]:
     """The facts in large print: the colour follows the grade."""
     privacy, fairness = model.certificate_.privacy, model.certificate_.fairness
-    budget, delta = f"ε = {words.cost(privacy.epsilon)}", f"δ = {privacy.delta:g}"
+    budget, delta = f"ε = {wording.cost(privacy.epsilon)}", f"δ = {privacy.delta:g}"
     if privacy.private:
         facts = [_graded("Privacy", budget, f"{delta}, for {privacy.unit}", privacy.judgement)]
     else:

@@ -13,7 +13,7 @@ from dpfair.certificate.claims import FairnessClaim
 from dpfair.fairness.rates import Interval
 from dpfair.fairness.rules import Rule
 from dpfair.fairness.undeclared import many_undeclared
-from dpfair.report import words
+from dpfair.report import wording
 from dpfair.report.svg import Move, interval_plot
 
 __all__ = [
@@ -135,8 +135,8 @@ def rule_sentences(groups: Sequence[str], rule: Rule) -> list[str]:
 
 
 def _flips(group: str, lift: float, keep: float, whose: str = "the scorer") -> str:
-    kept = f"accepts in group {group}, {words.percent(keep)} stay accepted"
-    lifted = f"rejects in group {group}, {words.percent(lift)} are accepted"
+    kept = f"accepts in group {group}, {wording.percent(keep)} stay accepted"
+    lifted = f"rejects in group {group}, {wording.percent(lift)} are accepted"
     fewer, more = keep < 1 - 1e-9, lift > 1e-9
     if fewer and more:
         return f"Of those {whose} {kept}; of those it {lifted}."
@@ -164,7 +164,7 @@ def _steps(cuts: Sequence[float], accept: Sequence[float]) -> str:
 
 
 def _level(start: float, end: float, chance: float) -> str:
-    whole = "accepted" if chance == 1 else f"a coin accepts {words.percent(chance)}"
+    whole = "accepted" if chance == 1 else f"a coin accepts {wording.percent(chance)}"
     if chance == 0:
         return ""
     if start == -math.inf and end == math.inf:

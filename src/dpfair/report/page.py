@@ -13,7 +13,7 @@ import dpfair
 from dpfair.certificate.claims import round_down, round_up
 from dpfair.errors import InputError
 from dpfair.files import write_file
-from dpfair.report import words
+from dpfair.report import wording
 from dpfair.report.account import privacy_account
 from dpfair.report.bounds import frontier_of, gap_bounds, method_of, pair_bounds
 from dpfair.report.counts import counts_of, decided_of
@@ -132,8 +132,8 @@ def _template() -> Template:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters["percent"] = words.percent
-    environment.filters["percent_range"] = words.percent_range
+    environment.filters["percent"] = wording.percent
+    environment.filters["percent_range"] = wording.percent_range
     environment.filters["round_down"] = round_down
     environment.filters["round_up"] = round_up
     return environment.get_template("page.html.j2")

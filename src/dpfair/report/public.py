@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from dpfair.data.schema import Categorical, Numeric
-from dpfair.report import words
+from dpfair.report import wording
 
 __all__ = ["schema_rows"]
 
-MOST_LISTED = 1000
+MAX_LISTED = 1000
 UNUSED = "declared, not used"
 
 
@@ -27,9 +27,9 @@ def schema_rows(model: Any) -> list[tuple[str, str, str]]:
     features = getattr(scorer, "features", "")
     binned = features == "binned" or hasattr(scorer, "structure")
     rows = [] if schema.rows is None else [("all columns", "size", f"{schema.rows:,} records")]
-    rows.append((schema.label.name, "label", words.listing(schema.label.values)))
+    rows.append((schema.label.name, "label", wording.listing(schema.label.values)))
     if schema.sensitive is not None:
-        listed = words.listing(schema.sensitive.values, MOST_LISTED)
+        listed = wording.listing(schema.sensitive.values, MAX_LISTED)
         rows.append((schema.sensitive.name, "groups", listed))
     for column in schema.columns:
         kind = "numeric" if isinstance(column, Numeric) else "categorical"
@@ -50,7 +50,7 @@ def _number(column: Numeric, features: str, binned: bool) -> Iterator[str]:
         if features == "standardised" or declared is not None:
             yield _marked(f"{name} {value:,.10g}", features == "standardised")
     if binned or column.edges is not None:
-        cuts = words.listing([f"{cut:,.10g}" for cut in column.cuts], MOST_LISTED)
+        cuts = wording.listing([f"{cut:,.10g}" for cut in column.cuts], MAX_LISTED)
         yield _marked(f"cut points {cuts}" if cuts else "no cut points", binned)
     if column.usual is not None:
         yield _marked(f"usual value {column.usual:,.10g}", features == "binned")
@@ -59,8 +59,8 @@ def _number(column: Numeric, features: str, binned: bool) -> Iterator[str]:
 
 
 def _words(column: Categorical, features: str) -> Iterator[str]:
-    number = words.count(len(column.values), "category", "categories")
-    yield f"{number}: {words.listing(column.values, MOST_LISTED)}"
+    number = wording.count(len(column.values), "category", "categories")
+    yield f"{number}: {wording.listing(column.values, MAX_LISTED)}"
     if column.usual is not None:
         yield _marked(f"usual value {column.usual}", features == "binned")
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from dpfair.certificate.claims import Certificate
 from dpfair.fairness.notions import NOTIONS
-from dpfair.report import words
+from dpfair.report import wording
 
 __all__ = ["STATES", "Line", "asked", "promises"]
 
@@ -42,8 +42,8 @@ def asked(model: Any) -> list[Line]:
     groups = schema.sensitive if schema is not None else getattr(model, "outcome_", None)
     positive = str(model.classes_[1])
     label = f"{schema.label.name}: " if schema is not None else ""
-    budget = f"epsilon = {words.cost(privacy.epsilon)}, delta = {privacy.delta:g}"
-    protects = f"{privacy.unit}; neighbours {words.relation(privacy.relation)}"
+    budget = f"epsilon = {wording.cost(privacy.epsilon)}, delta = {privacy.delta:g}"
+    protects = f"{privacy.unit}; neighbours {wording.relation(privacy.relation)}"
     exact = math.isinf(privacy.epsilon)
     lines = [
         Line("Method", f"{model.certificate_.method} ({type(model).__name__})"),
@@ -55,7 +55,7 @@ def asked(model: Any) -> list[Line]:
     if groups is None:
         lines.append(Line("Groups", "none: no sensitive column was given"))
     else:
-        lines.append(Line("Groups", f"{groups.name}: {words.listing(groups.values, 30)}"))
+        lines.append(Line("Groups", f"{groups.name}: {wording.listing(groups.values, 30)}"))
     return [*lines, *_wanted(model), Line("Confidence", f"{100 * fairness.confidence:.4g}%")]
 
 
@@ -74,9 +74,9 @@ def _wanted(model: Any) -> list[Line]:
     checked = getattr(model, "check_release_", None) is not None
     lines.append(Line("Mode", MODES["checked" if checked else model.mode]))
     if model.target is not None:
-        lines.append(Line("Acceptance", f"{words.percent(model.target)} of all records"))
+        lines.append(Line("Acceptance", f"{wording.percent(model.target)} of all records"))
     if model.capacity is not None:
-        lines.append(Line("Capacity", f"at most {words.percent(model.capacity)} of all records"))
+        lines.append(Line("Capacity", f"at most {wording.percent(model.capacity)} of all records"))
     if tuple(model.costs) != (1, 1):
         wrong = f"{model.costs[0]:g} for a wrong acceptance, {model.costs[1]:g} for a wrong one"
         lines.append(Line("Costs", wrong))

@@ -17,7 +17,7 @@ from dpfair.fairness.bounds import placement
 from dpfair.fairness.bounds.bands import interval_gap
 from dpfair.fairness.bounds.placement import (
     GRAIN,
-    MOST_PLACED_BINS,
+    MAX_PLACED_BINS,
     Window,
     dithered,
     place,
@@ -26,9 +26,9 @@ from dpfair.fairness.bounds.placement import (
     placement_levels,
 )
 from dpfair.fairness.bounds.tails import NoiseLaw, expected_chance, reaches
-from dpfair.fairness.choice import planned_targets
+from dpfair.fairness.choice import planned_rates
 from dpfair.fairness.notions import NOTIONS
-from dpfair.fairness.optimal import Aim, Choice
+from dpfair.fairness.optimal import Choice, Goal
 from dpfair.fairness.rates import NoisyRate, noise_masses
 from dpfair.fairness.release import Release, score_grid
 
@@ -97,10 +97,10 @@ def discrete_laplace(rng, t: float, shape) -> np.ndarray:
     return rng.geometric(-math.expm1(-t), shape) - rng.geometric(-math.expm1(-t), shape)
 
 
-def releases(world, sizes, edges, epsilon, count, seed=0):
+def releases(trial, sizes, edges, epsilon, count, seed=0):
     """Noisy tables of independent records."""
     rng, k = np.random.default_rng(seed), len(sizes)
-    cells = world.cells(edges)
+    cells = trial.cells(edges)
     names, noise = tuple("abcdef"[:k]), (float(epsilon),) * k
     exact = np.stack(
         [rng.multinomial(n, p.ravel(), count) for n, p in zip(sizes, cells, strict=True)], axis=1
@@ -109,14 +109,14 @@ def releases(world, sizes, edges, epsilon, count, seed=0):
     return [Release(names, edges, table, noise, None, "", GRAIN) for table in noisy]
 
 
-def coverage(world, sizes, targets, epsilon, notion=PARITY, count=1000, wrong=0.0, seed=0):
+def coverage(trial, sizes, targets, epsilon, notion=PARITY, count=1000, wrong=0.0, seed=0):
     """Share of releases whose true gap is below the bound, the bound, and the gap's quantile.
 
     Where the gap is far below all bounds seen, the bound is not computed again.
     """
-    windows = world.windows(targets, notion, sizes, wrong=wrong)
+    windows = trial.windows(targets, notion, sizes, wrong=wrong)
     edges = placement_grid(windows, min(epsilon, 100.0))
-    tables = releases(world, sizes, edges, epsilon, count, seed)
+    tables = releases(trial, sizes, edges, epsilon, count, seed)
     statistic = notion.statistics[0]
 
     @cache
@@ -125,7 +125,7 @@ def coverage(world, sizes, targets, epsilon, notion=PARITY, count=1000, wrong=0.
         lottery[:, threshold] = 1
         nothing = np.zeros((len(sizes), 2, 1))
         rule = Choice(lottery, nothing, nothing, edges, GRAIN).rule()
-        return world.rate(rule, group, notion)
+        return trial.rate(rule, group, notion)
 
     gaps = []
     for table in tables:
@@ -160,8 +160,8 @@ FAST = {
 
 @pytest.mark.parametrize("case", FAST.values(), ids=FAST)
 def test_the_bound_holds(case):
-    world, sizes, targets, epsilon, notion, wrong, count = case
-    share, bound, quantile = coverage(world, sizes, targets, epsilon, notion, count, wrong)
+    trial, sizes, targets, epsilon, notion, wrong, count = case
+    share, bound, quantile = coverage(trial, sizes, targets, epsilon, notion, count, wrong)
     assert share >= least(count)
     assert bound < 3 * quantile  # and it says something
 
@@ -247,7 +247,7 @@ def test_grids_are_narrow_in_the_window(epsilon):
     windows = [window(*row, mass=0.4, size=20_000.0) for row in ends]
     grid = placement_grid(windows, epsilon)
     assert grid.shape[0] == 5
-    assert grid.shape[1] < MOST_PLACED_BINS
+    assert grid.shape[1] < MAX_PLACED_BINS
     assert (np.diff(grid, axis=1) > 1e-9).all()
     assert grid.min() > 0
     assert grid.max() < 1
@@ -296,11 +296,11 @@ def test_covers_are_upper_bounds_for_any_masses():
 @pytest.mark.parametrize("wrong", [0.0, 0.3])
 def test_the_mass_of_the_cell_is_not_understated(wrong):
     """Also where the cut falls outside its window, in a cell of a whole grain or more."""
-    world, targets = lumps(1), (0.3,)
-    edges = placement_grid(world.windows(targets, PARITY, wrong=wrong), 3.0)
-    true = world.cells(edges)[0].sum(axis=0)
+    trial, targets = lumps(1), (0.3,)
+    edges = placement_grid(trial.windows(targets, PARITY, wrong=wrong), 3.0)
+    true = trial.cells(edges)[0].sum(axis=0)
     held = []
-    for release in releases(world, (400,), edges, 3.0, 100):
+    for release in releases(trial, (400,), edges, 3.0, 100):
         cell = placement._placed(release, 0, PARITY.statistics[0], 0.3) - 1
         limit = placement._cell_mass(release, 0, PARITY.statistics[0], 0.3, 0.05)
         held.append(true[cell] <= limit)
@@ -547,14 +547,14 @@ def test_a_mean_over_counts_is_rounded_up():
             assert (got >= exact).all()
 
 
-def plan_of(world, sizes, epsilon, seed) -> Release:
+def plan_of(trial, sizes, epsilon, seed) -> Release:
     """A planning table: other records, wide bins, scores that are not dithered."""
     rng, k = np.random.default_rng(1000 + seed), len(sizes)
     edges = np.tile(score_grid(epsilon), (k, 1))
-    bins = np.searchsorted(edges[0], world.scores, side="right")
+    bins = np.searchsorted(edges[0], trial.scores, side="right")
     counts = np.zeros((k, 2, edges.shape[1] + 1), dtype=np.int64)
-    for table, n, weight in zip(counts, sizes, world.weights, strict=True):
-        both = np.stack([weight * (1 - world.positive), weight * world.positive])
+    for table, n, weight in zip(counts, sizes, trial.weights, strict=True):
+        both = np.stack([weight * (1 - trial.positive), weight * trial.positive])
         drawn = rng.multinomial(n, both.ravel() / both.sum()).reshape(both.shape)
         for row, part in zip(table, drawn, strict=True):
             np.add.at(row, bins, part)
@@ -562,17 +562,17 @@ def plan_of(world, sizes, epsilon, seed) -> Release:
     return Release(tuple("abcdef"[:k]), edges, counts + noise, (epsilon,) * k, None, "")
 
 
-def planned_bounds(world, n, count, *, wrong=0.0, plans=2) -> list[float]:
+def planned_bounds(trial, n, count, *, wrong=0.0, plans=2) -> list[float]:
     """Bounds of placements from plan to release, half of n records in each."""
     sizes, bounds = (n // 6, n // 3), []
     for seed in range(plans):
-        plan = plan_of(world, sizes, 0.3, seed)
-        target = planned_targets(plan, Aim(PARITY), smallest=50, ratio=1.0)
+        plan = plan_of(trial, sizes, 0.3, seed)
+        target = planned_rates(plan, Goal(PARITY), smallest=50, ratio=1.0)
         windows = [
             replace(w, ends=tuple(min(1.0, e + wrong) for e in w.ends)) for w in target.windows
         ]
         edges = placement_grid(windows, 3.0)
-        for release in releases(world, sizes, edges, 3.0, count // plans, seed):
+        for release in releases(trial, sizes, edges, 3.0, count // plans, seed):
             bound = placement_bound(release, PARITY, target.rates, 0.95)
             assert bound.bound <= implied(bound) + 1e-12
             bounds.append(bound.bound)
@@ -590,10 +590,10 @@ def check_scaling(count, sizes=(10**4, 10**6)):
 
 def check_hard_cases(count, plans, sizes=(10**4, 10**5)):
     """Few scores, or a window that misses: no bound far from the others, and no worse with n."""
-    for world, wrong in ((lumps(2), 0.0), (smooth(2), 0.25)):
+    for trial, wrong in ((lumps(2), 0.0), (smooth(2), 0.25)):
         medians = []
         for n in sizes:
-            bounds = planned_bounds(world, n, count, wrong=wrong, plans=plans)
+            bounds = planned_bounds(trial, n, count, wrong=wrong, plans=plans)
             assert max(bounds) <= 1.5 * np.median(bounds)
             medians.append(np.median(bounds))
         assert medians == sorted(medians, reverse=True)
@@ -615,7 +615,7 @@ def test_bounds_of_many_placements_are_alike():
 
 def test_the_bound_of_a_table_like_adult():
     """What the module is for: 17,000 counted records, epsilon 3, a rate of 0.2."""
-    world = smooth(2)
-    edges = placement_grid(world.windows((0.2, 0.2), PARITY, (5500, 11500)), 3.0)
-    [release] = releases(world, (5500, 11500), edges, 3.0, 1)
+    trial = smooth(2)
+    edges = placement_grid(trial.windows((0.2, 0.2), PARITY, (5500, 11500)), 3.0)
+    [release] = releases(trial, (5500, 11500), edges, 3.0, 1)
     assert placement_bound(release, PARITY, [0.2, 0.2], 0.95).bound < 0.0155

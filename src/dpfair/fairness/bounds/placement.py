@@ -61,13 +61,13 @@ Floats = NDArray[np.float64]
 GRAIN = 100
 """Dithered scores keep two digits of the score."""
 
-MOST_NARROW_CELLS = 480
+MAX_NARROW_CELLS = 480
 """More cells would take too long to bound."""
 
-MOST_PLACED_NOISE = 18_000
+MAX_PLACED_NOISE = 18_000
 """How long the tables of the noise may be, all groups together: (cells + 100) / noise each."""
 
-MOST_PLACED_BINS = 64 + MOST_NARROW_CELLS + 2 * GRAIN
+MAX_PLACED_BINS = 64 + MAX_NARROW_CELLS + 2 * GRAIN
 """More cells than any grid has: the wide ones, and the narrow ones of a window."""
 
 # How an error probability is divided: the size, the cell and the upper end matter little, the pairs
@@ -77,7 +77,7 @@ _CELL_SHARE = 0.03
 _TOP_SHARE = 0.01
 
 _POINTS = 441
-_MOST_BLOCKS = 16
+_MAX_BLOCKS = 16
 _ATOMS = 250
 _CHUNK = 64  # places of a lift at a time
 _SMALLEST = 1e-8  # arithmetic cannot tell smaller levels from zero
@@ -135,8 +135,8 @@ def placement_grid(windows: Sequence[Window], noise: float, rows: int = 2) -> Fl
     bound, as long as it can be bounded in a short time.
     """
     wide = np.unique(np.round(np.array(score_grid(noise)) * GRAIN))
-    bins = (MOST_PLACED_NOISE * noise / len(windows) - 100) / rows
-    most = min(MOST_NARROW_CELLS, int(bins) - len(wide) - 1)
+    bins = (MAX_PLACED_NOISE * noise / len(windows) - 100) / rows
+    most = min(MAX_NARROW_CELLS, int(bins) - len(wide) - 1)
     # All groups get the same number of edges, so no group gets more than the one that needs fewest.
     wanted = [_splits(window, noise, len(wide), rows, most).sum() for window in windows]
     rows_of_edges = []
@@ -275,7 +275,7 @@ def _deviations(
     count_variance = target * (1 - target) * smallest + shortfalls.variance + 4
     points = np.linspace(-4.5, 6.5, _POINTS) * math.sqrt(count_variance) / smallest
     wanted = math.ceil(target * (largest - smallest) / (0.02 * math.sqrt(count_variance)))
-    blocks = min(max(wanted, 1), _MOST_BLOCKS)
+    blocks = min(max(wanted, 1), _MAX_BLOCKS)
     starts = np.unique(np.linspace(smallest, largest + 1, blocks + 1).astype(int))
     high, low = np.zeros(_POINTS), np.zeros(_POINTS)
     for first, after in itertools.pairwise(starts.tolist()):

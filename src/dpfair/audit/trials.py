@@ -1,8 +1,8 @@
 """Many small tables at once: how the audit samples what adds discrete Laplace noise to counts.
 
-The cells of a table have independent noise, so that one table is many *worlds*: a world is two
+The cells of a table have independent noise, so that one table is many *trials*: a trial is two
 neighbouring cells, and a pair of neighbours is what its two exact counts may be before and
-after one record comes or goes. A table holds only a few worlds, so that noise which repeats
+after one record comes or goes. A table holds only a few trials, so that noise which repeats
 from release to release shows.
 """
 
@@ -29,7 +29,7 @@ __all__ = [
 Floats = NDArray[np.float64]
 World = tuple[int, ...]
 Release = Callable[[list[int], Listening], list[int]]
-"""From the exact counts of all worlds to the noisy ones, by one run of the real code."""
+"""From the exact counts of all trials to the noisy ones, by one run of the real code."""
 
 _WORLDS = 20
 
@@ -65,7 +65,7 @@ def counted(
     *,
     epsilon: float,
     pairs: Mapping[str, tuple[World, World]] = ADDED,
-    worlds: int = _WORLDS,
+    trials: int = _WORLDS,
     tables: int = 1,
     share: float = 1.0,
 ) -> Mechanism:
@@ -74,8 +74,8 @@ def counted(
     def sampler(first: World, second: World) -> Sampler:
         def sample(samples: int, noise: Listening) -> tuple[Floats, Floats]:
             runs = [
-                noisy_counts(release, world, samples, noise, worlds, tables)
-                for world in (first, second)
+                noisy_counts(release, trial, samples, noise, trials, tables)
+                for trial in (first, second)
             ]
             exact = first * tables, second * tables
             return count_statistics(runs[0], *exact), count_statistics(runs[1], *exact)
@@ -88,23 +88,23 @@ def counted(
 
 def noisy_counts(
     release: Release,
-    world: World,
+    trial: World,
     samples: int,
     noise: Listening,
-    worlds: int = _WORLDS,
+    trials: int = _WORLDS,
     tables: int = 1,
 ) -> NDArray[np.int64]:
-    """Noisy counts [sample, cell] of a world, from as many releases as it takes."""
+    """Noisy counts [sample, cell] of a trial, from as many releases as it takes."""
     rows: list[NDArray[np.int64]] = []
-    for _ in range(-(-samples // worlds)):
-        noisy = np.array(release(list(world) * worlds, noise), dtype=np.int64)
-        shape = (tables, worlds, len(world))
-        rows.append(noisy.reshape(shape).transpose(1, 0, 2).reshape(worlds, -1))
+    for _ in range(-(-samples // trials)):
+        noisy = np.array(release(list(trial) * trials, noise), dtype=np.int64)
+        shape = (tables, trials, len(trial))
+        rows.append(noisy.reshape(shape).transpose(1, 0, 2).reshape(trials, -1))
     return np.concatenate(rows)[:samples]
 
 
 def count_statistics(noisy: NDArray[np.int64], first: World, second: World) -> Floats:
-    """What tells worlds apart best: likelihood ratio, moved cells, and these against unmoved ones.
+    """What tells trials apart best: likelihood ratio, moved cells, and these against unmoved ones.
 
     With noise proportional to exp(-t |z|), the log-likelihood ratio of a count b against a < b is
     t (|x - a| - |x - b|): linear between a and b, constant outside. Comparing cells finds
