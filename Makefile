@@ -1,9 +1,13 @@
 # Every target sets itself up: only python3, pip and make are assumed.
 PYTHON ?= python3
+# The lowest versions have wheels for the lowest Python only.
+LOWEST_PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
+LOWEST := .venv-lowest
+CLEAN := .venv-wheel
 
-.PHONY: demo test test-slow lint audit crosscheck bench evidence reproduce results report-picture clean help
+.PHONY: demo test test-slow test-lowest lint wheel audit crosscheck bench evidence reproduce results report-picture clean help
 
 help:  ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -21,6 +25,11 @@ $(VENV)/installed-crosscheck: $(VENV)/installed-dev
 	$(BIN)/pip install --quiet --editable '.[crosscheck]'
 	@touch $@
 
+$(LOWEST)/installed: pyproject.toml constraints/lowest.txt
+	$(LOWEST_PYTHON) -m venv --clear $(LOWEST)
+	$(LOWEST)/bin/pip install --quiet --constraint constraints/lowest.txt --editable '.[dev]'
+	@touch $@
+
 # The CPU build of torch; a plain "torch" may pull gigabytes.
 $(VENV)/installed-torch: $(VENV)/installed
 	$(BIN)/pip install --quiet torch==2.13.0
@@ -30,40 +39,51 @@ $(VENV)/installed-torch: $(VENV)/installed
 demo: $(VENV)/installed  ## Train, certify and report a private fair model on Adult
 	$(BIN)/dpfair demo
 
-test: $(VENV)/installed-dev  ## The tests and doctests (a few minutes)
+test: $(VENV)/installed-dev  ## Run the tests and doctests (a few minutes)
 	$(BIN)/pytest -q -n 2
 
-test-slow: $(VENV)/installed-dev  ## The checks that take longer
+test-slow: $(VENV)/installed-dev  ## Run the slow tests
 	$(BIN)/pytest -q -n 2 -m slow
 
-audit: $(VENV)/installed-dev  ## Everything that would catch us cheating, at full size (fifty minutes)
+test-lowest: $(LOWEST)/installed  ## Run the tests with the lowest versions of all dependencies
+	$(LOWEST)/bin/pytest -q -n 2
+
+audit: $(VENV)/installed-dev  ## Run the privacy and fairness audits at full size (fifty minutes)
 	$(BIN)/python scripts/audit.py
 
-crosscheck: $(VENV)/installed-crosscheck  ## The audit's bounds against those of jax-privacy
+crosscheck: $(VENV)/installed-crosscheck  ## Compare the audit's bounds with those of jax-privacy
 	$(BIN)/pytest -q tests/audit/test_bounds.py -k jax_privacy
 
-lint: $(VENV)/installed-dev  ## Style and types
+lint: $(VENV)/installed-dev  ## Check style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-evidence: $(VENV)/installed  ## Algorithm 2 on Adult over 50 seeds, paper's and our learner
+wheel: $(VENV)/installed-dev  ## Build dist/, install the wheel in a clean environment and test it
+	rm -rf dist $(CLEAN)
+	$(BIN)/python -m build
+	$(PYTHON) -m venv $(CLEAN)
+	$(CLEAN)/bin/pip install --quiet dist/*.whl
+	$(CLEAN)/bin/dpfair --version
+	$(CLEAN)/bin/python scripts/smoke_test.py
+
+evidence: $(VENV)/installed  ## Run Algorithm 2 on Adult over 50 seeds, with the paper's learner and ours
 	$(BIN)/python benchmarks/algorithm2.py
 
-reproduce: $(VENV)/installed  ## The paper's twelve tables (minutes), and docs/reproduction.md
+reproduce: $(VENV)/installed-dev  ## Reproduce the paper's twelve tables (minutes) and write docs/reproduction.md
 	$(BIN)/dpfair reproduce --out docs/reproduction/paper > /dev/null
 	$(BIN)/dpfair reproduce --data honest --out docs/reproduction/honest > /dev/null
 	$(BIN)/python scripts/reproduction_doc.py
 
-results: $(VENV)/installed  ## Our classifier on 50 fresh splits (an hour), and docs/results.md
+results: $(VENV)/installed  ## Run our classifier on 50 fresh splits (an hour) and write docs/results.md
 	$(BIN)/python scripts/results_doc.py
 
-report-picture: $(VENV)/installed  ## docs/report.png (installs chromium with apt-get if it is missing)
+report-picture: $(VENV)/installed  ## Write docs/report.png (installs chromium with apt-get if it is missing)
 	command -v chromium > /dev/null || { apt-get update && apt-get install -y chromium; }
 	$(BIN)/python scripts/report_picture.py
 
-bench: $(VENV)/installed-torch  ## Speed of DP-SGD against Opacus, in one run
+bench: $(VENV)/installed-torch  ## Compare the speed of DP-SGD with Opacus, in one run
 	$(BIN)/python benchmarks/dpsgd_vs_opacus.py
 
-clean:  ## Remove what make made
-	rm -rf $(VENV) dpfair-demo .pytest_cache .mypy_cache .ruff_cache
+clean:  ## Remove everything that make created
+	rm -rf $(VENV) $(LOWEST) $(CLEAN) dist dpfair-demo .pytest_cache .mypy_cache .ruff_cache

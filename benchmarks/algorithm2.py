@@ -15,7 +15,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from dpfair import Noise, PrivateFairClassifier, load_adult, load_credit
+from dpfair import Algorithm2, Noise
+from dpfair.datasets import DATASETS
 from dpfair.evaluation import evaluate
 from dpfair.methods.algorithm2 import paper_algorithm2
 from dpfair.privacy.split import coin_split
@@ -25,7 +26,7 @@ RELEASE_EPSILON = {"adult": 0.05, "credit": 0.1}
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--dataset", choices=("adult", "credit"), default="adult")
+    parser.add_argument("--dataset", choices=RELEASE_EPSILON, default="adult")
     parser.add_argument("--epsilon", type=float, default=3.0)
     parser.add_argument("--seeds", default="1000-1049")
     arguments = parser.parse_args()
@@ -45,7 +46,7 @@ def main() -> None:
 
 
 def run(dataset: str, epsilon: float, seed: int) -> Iterator[dict[str, object]]:
-    data = load_adult() if dataset == "adult" else load_credit()
+    data = DATASETS[dataset].load()
     parts = coin_split(len(data.y), {"fit": 0.75, "test": 0.25}, Noise(10**6 + seed))
     schema = replace(data.schema, rows=round(0.75 * len(data.y)))
     methods = {
@@ -57,8 +58,8 @@ def run(dataset: str, epsilon: float, seed: int) -> Iterator[dict[str, object]]:
             epochs=100 if dataset == "credit" and epsilon > 3 else 50,
             random_state=seed,
         ),
-        "our learner, tight composition": PrivateFairClassifier(
-            epsilon, 1e-5, schema=schema, rule="algorithm2", random_state=seed
+        "our learner, tight composition": Algorithm2(
+            epsilon, 1e-5, schema=schema, random_state=seed
         ),
     }
     for name, model in methods.items():

@@ -36,7 +36,7 @@ from typing import Any
 import numpy as np
 
 from dpfair import load_adult
-from dpfair.data.table import as_texts, encode, level_codes
+from dpfair.data.encode import as_texts, encode, level_codes
 from dpfair.learners.compiled import available
 from dpfair.learners.descent import (
     Batch,

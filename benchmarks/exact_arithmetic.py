@@ -26,7 +26,7 @@ import numpy as np
 from dp_accounting.rdp import RdpAccountant
 from scipy.optimize import brentq
 
-from dpfair import Noise, PrivateFairClassifier, PrivateLogisticRegression, load_adult
+from dpfair import LogisticLearner, Noise, PrivateFairClassifier, load_adult
 from dpfair.evaluation import evaluate
 from dpfair.learners.descent import ARITHMETICS
 from dpfair.learners.logistic import PAPER_SETTINGS
@@ -69,7 +69,7 @@ def run(name: str, epsilon: float, seed: int) -> Iterator[dict[str, Any]]:
             DELTA,
             schema=data.schema,
             mode=mode,
-            learner=PrivateLogisticRegression(arithmetic=arithmetic, **settings),
+            learner=LogisticLearner(**settings | {"arithmetic": arithmetic}),
             random_state=seed,
         )
         start = time.process_time()

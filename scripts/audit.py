@@ -1,9 +1,9 @@
-"""Everything that would catch us cheating, at full size; exit 1 if a section fails.
+"""Run the privacy and fairness audits at full size; the exit code is 1 if a section fails.
 
     python scripts/audit.py                 # all sections, about fifty minutes
-    python scripts/audit.py replay mutants  # some of them
+    python scripts/audit.py replay mutants  # selected sections
 
-The fast part of each section runs with the tests.
+The tests run a fast part of each section. docs/trust.md explains the results.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from dpfair.audit.replay import replay_method  # noqa: E402
 from dpfair.audit.sample import sample_schema  # noqa: E402
 
 SAMPLES = 100_000
-POWER = 0.9  # of the claim must be shown for pure mechanisms, or the audit sees too little
+POWER = 0.9  # the part of the claim that the bound of a pure mechanism must reach
 NEIGHBOURS = 60
 ALARM_SEEDS = 20
 KILLS = 1000
@@ -60,7 +60,7 @@ def mechanisms() -> bool:
 
 
 def replay() -> bool:
-    """Every method on neighbouring tables, and on strangers, with the noisy answers fed back."""
+    """Every method on neighbouring and unrelated tables, with the same noisy answers."""
     schema, passed, pairs = sample_schema(), True, 0
     for method in CATALOGUE:
         for relation in ("add_remove", "replace_one"):
@@ -80,22 +80,22 @@ def replay() -> bool:
 
 
 def mutants() -> bool:
-    """Deliberately broken twins: each must be caught."""
+    """Mutants, which are broken on purpose: each must be caught."""
     survivors = 0
-    print(f"{'broken on purpose':54} {'caught by':48} {'s':>6}")
+    print(f"{'mutant':54} {'caught by':48} {'s':>6}")
     for mutant in MUTANTS:
         began = time.perf_counter()
         with mutant.broken():
             caught = [name for name in mutant.caught_by if detect(name, seed=0)]
         survivors += len(caught) < len(mutant.caught_by)
-        said = ", ".join(caught) if caught else "NOTHING"
-        print(f"{mutant.name:54} {said:48} {time.perf_counter() - began:6.1f}")
+        detectors = ", ".join(caught) if caught else "NOTHING"
+        print(f"{mutant.name:54} {detectors:48} {time.perf_counter() - began:6.1f}")
     print(f"{len(MUTANTS) - survivors} of {len(MUTANTS)} caught")
     return survivors == 0
 
 
 def alarms() -> bool:
-    """The same detectors on the sound code: none may say anything."""
+    """The detectors of the mutants on the correct code: none may raise an alarm."""
     names = sorted({name for mutant in MUTANTS for name in mutant.caught_by})
     false = 0
     for name in names:
@@ -111,7 +111,7 @@ def alarms() -> bool:
 
 
 def ledger() -> bool:
-    """Ledger files that crash, race and are forged."""
+    """Ledger files under crashes, races and damage."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         path = folder / "warm.ledger"
@@ -128,7 +128,7 @@ def ledger() -> bool:
         for number in range(SPELLING_RACES):
             LedgerFile.create(folder / f"spelt{number}.ledger", 2, 1e-5)
             spelt.append(race.race_spellings(folder / f"spelt{number}.ledger")[0])
-        print(f"16 spellings of one scope race for a budget each: {max(spelt)} at most is granted")
+        print(f"16 spellings of one scope race for its budget: at most {max(spelt)} granted")
         forged = folder / "forged.ledger"
         tamper.varied_ledger(forged)
         missed = tamper.undetected(forged)
@@ -145,21 +145,21 @@ def tables() -> bool:
 
     outcome = fuzz(TABLES, number=1)
     print(f"{sum(outcome.values())} cases: {dict(outcome)}")
-    return True  # or it would have raised
+    return True  # a failure raises an error
 
 
 def lines() -> bool:
-    """Random bytes as CSV files, and a neighbour of each: one line is one record."""
+    """Random bytes as CSV files, with a neighbour of each: one line is one record."""
     from trust.fuzz_lines import fuzz_lines
 
     outcome = fuzz_lines(FILES, number=1)
     print(f"{outcome.total()} files and as many neighbours: {dict(outcome)}")
-    return True  # or it would have raised
+    return True  # a failure raises an error
 
 
 def coverage() -> bool:
-    """Bounds of fits and evaluations, against populations that are known."""
-    from trust.coverage import KINDS, STRUCTURES, WORLDS, evaluation_held, fit_held
+    """Bounds of fits and evaluations, compared with known populations."""
+    from trust.coverage import KINDS, POPULATIONS, STRUCTURES, evaluation_held, fit_held
 
     failed = 0
     print(f"{EVALUATIONS} private evaluations of {PERSONS} persons at epsilon 20")
@@ -167,19 +167,19 @@ def coverage() -> bool:
         held = evaluation_held(structure, persons=PERSONS, epsilon=20, trials=EVALUATIONS)
         failed += len(held.failures())
         print(f"    {structure:32} {held}", flush=True)
-    print(f"{RELEASES} releases with noise and {EXACT_RELEASES} without, in which is true:")
+    print(f"share of true statements, {RELEASES} releases with noise and {EXACT_RELEASES} without:")
     for kind in KINDS:
-        for name, trial in WORLDS.items():
-            for noise, trials in ((trial.noise, RELEASES), (math.inf, EXACT_RELEASES)):
-                held = fit_held(kind, replace(trial, noise=noise), trials, seed=1)
+        for name, population in POPULATIONS.items():
+            for noise, trials in ((population.noise, RELEASES), (math.inf, EXACT_RELEASES)):
+                held = fit_held(kind, replace(population, noise=noise), trials, seed=1)
                 failed += len(held.failures())
                 print(f"    {kind + ', ' + name:32} {noise:4g} {held}", flush=True)
-    print(f"{failed} kinds of statements fail more often than 95 % confidence allows")
+    print(f"{failed} kinds of statements fail more often than a confidence of 95 % allows")
     return failed == 0
 
 
 def certificates() -> bool:
-    """Certificates of tables that nobody prepared, next to the truth."""
+    """Certificates of tables that nobody prepared, compared with the truth."""
     from trust.strange_tables import few_distinct_records, rare_labels, tiny_groups, wrong_labels
 
     passed = True
@@ -210,11 +210,10 @@ def certificates() -> bool:
 
 def models() -> bool:
     """Hostile model files."""
-    from trust.hostile_models import ATTACKS, PLACES, honest_models
-    from trust.test_hostile_models import MAX_SECONDS, measured, written
+    from trust.hostile import ATTACKS, MAX_SECONDS, PLACES, honest_files, measured, written
 
     with tempfile.TemporaryDirectory() as name:
-        folder, honest = Path(name), honest_models()
+        folder, honest = Path(name), honest_files()
         files = written(ATTACKS, honest, folder)
         files |= {place: make(folder) for place, make in PLACES.items()}
         found = measured(files, honest, folder)

@@ -4,8 +4,9 @@
     python scripts/seeded_runs.py compare FILE     # the present code against such a file
 
 Either takes one to three minutes. ``compare`` prints every difference and the number of runs that
-have one; the exit code is 1 if there is any. Decisions and probabilities are stored as hashes.
-Fields that the file does not have are listed but are no difference.
+have one; the exit code is 1 if there is any. Decisions and probabilities are stored as hashes. A
+file of an older version can be compared, too: renamed fields have their present names, and fields
+that the file does not have are listed but are no difference.
 """
 
 from __future__ import annotations
@@ -29,22 +30,27 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from dpfair import (
+    Algorithm1,
+    Algorithm2,
+    BoostingLearner,
     DpfairError,
+    DPFermi,
     FairPostProcessor,
+    LogisticLearner,
     PrivateBoosting,
     PrivateFairClassifier,
     PrivateLogisticRegression,
     PrivateSearchCV,
-    load_adult,
-    load_credit,
 )
-from dpfair.datasets import Dataset
+from dpfair.datasets import DATASETS
+from dpfair.datasets.dataset import Dataset
 from dpfair.evaluation import evaluate_privately
+from dpfair.methods import METHODS
 from dpfair.methods.algorithm2 import paper_algorithm2
-from dpfair.methods.dp_fermi.method import DPFermi
-from dpfair.privacy.events import event_to_json
+from dpfair.privacy.event_json import event_to_json
 
 SEED = 7
+RENAMED = {"other_aim": "other_goal"}
 PAPER = {"solver": "sgd", "features": "standardised"}
 SHOWN = 200
 
@@ -75,7 +81,8 @@ def main() -> int:
 
 def results() -> Iterator[tuple[str, dict[str, Any]]]:
     """Every run with what it gives, by the name of the data set and of the run."""
-    for data in (load_adult(), load_credit()):
+    for shipped in DATASETS.values():
+        data = shipped.load()
         for name, model in runs(data):
             key = f"{data.name}: {name}"
             try:
@@ -98,14 +105,24 @@ def results() -> Iterator[tuple[str, dict[str, Any]]]:
 
 def runs(data: Dataset) -> Runs:
     """Unfitted models: of each method at least one."""
-    kinds = (fair_runs, algorithm2_runs, training_runs, fermi_runs, post_runs, search_runs)
-    for of_a_kind in kinds:
-        yield from of_a_kind(data)
+    missing = dict(METHODS)
+    for of_a_kind in (fair_runs, algorithm2_runs, training_runs, fermi_runs, post_runs):
+        for name, model in of_a_kind(data):
+            missing = {n: kind for n, kind in missing.items() if type(model) is not kind}
+            yield name, model
+    yield from search_runs(data)
+    for name, kind in missing.items():
+        yield f"method {name}", kind(3, schema=data.schema, random_state=SEED)
 
 
 def fair(data: Dataset, epsilon: float = 3, **settings: Any) -> PrivateFairClassifier:
-    """A fair classifier with these settings."""
-    return PrivateFairClassifier(epsilon, random_state=SEED, **{"schema": data.schema} | settings)
+    """A fair classifier; settings of its rule and its division are given by their short names."""
+    model = PrivateFairClassifier(epsilon, schema=data.schema, random_state=SEED)
+    known = list(model.get_params())
+    for name, value in settings.items():
+        full = next(key for key in known if key == name or key.endswith(f"__{name}"))
+        model.set_params(**{full: value})
+    return model
 
 
 def fair_runs(data: Dataset) -> Runs:
@@ -132,13 +149,10 @@ def fair_runs(data: Dataset) -> Runs:
     yield "target", fair(data, target=0.3)
     yield "capacity costs", fair(data, capacity=0.2, costs=(1.0, 3.0))
     yield "fresh settings", fair(data, small_groups="merge", smallest_group=200)
-    boosting = PrivateBoosting(trees=40, depth=4)
+    boosting = BoostingLearner(trees=40, depth=4)
     yield "boosting learner", fair(data, mode="reuse", learner=boosting)
-    yield "sgd learner", fair(data, learner=PrivateLogisticRegression(epochs=3, **PAPER))
-    yield (
-        "float learner",
-        fair(data, learner=PrivateLogisticRegression(arithmetic="float64", steps=50)),
-    )
+    yield "sgd learner", fair(data, learner=LogisticLearner(epochs=3, **PAPER))
+    yield "float learner", fair(data, learner=LogisticLearner(arithmetic="float64", steps=50))
     if data.name == "adult":
         yield "race", fair(data, sensitive="race")
         yield "intersection", fair(data, sensitive=["sex", "race"], tolerance=0.05)
@@ -147,8 +161,8 @@ def fair_runs(data: Dataset) -> Runs:
 def algorithm2_runs(data: Dataset) -> Runs:
     """The paper's method, with our learner and with its own."""
 
-    def make(epsilon: float = 3, **settings: Any) -> PrivateFairClassifier:
-        return fair(data, epsilon, rule="algorithm2", **settings)
+    def make(epsilon: float = 3, **settings: Any) -> Algorithm2:
+        return Algorithm2(epsilon, schema=data.schema, random_state=SEED, **settings)
 
     yield "algorithm2", make()
     yield "algorithm2 .3 basic", make(0.3, composition="basic")
@@ -197,7 +211,8 @@ def post_runs(data: Dataset) -> Runs:
         shared: dict[str, Any] = {"sensitive": data.sensitive, "random_state": SEED}
         return FairPostProcessor(classifier, epsilon, **shared | settings)
 
-    yield "algorithm1", make(first_number)
+    algorithm1 = Algorithm1(first_number, sensitive=data.sensitive, random_state=SEED)
+    yield "algorithm1", algorithm1
     yield "post 1", make(first_number, groups=groups, held_out=True)
     yield "post 2", make(first_number, 1.0, groups=groups, held_out=True)
     yield "post 2 sizes", make(first_number, 1.0, groups=groups, held_out=True, public_sizes=True)
@@ -226,11 +241,9 @@ def search_runs(data: Dataset) -> Runs:
             {"learning_rate": [0.05, 0.3], "clip": [0.3, 1.0]},
         ),
     )
-    grid = {"costs": [(1, 1), (1, 2)], "mode": ["certified", "reuse"]}
-    yield (
-        "search fair",
-        search(PrivateFairClassifier(learner=PrivateLogisticRegression(steps=30)), grid),
-    )
+    pairs = [(c, m) for c in ((1, 1), (1, 2)) for m in ("certified", "reuse")]
+    grid = [{"rule__costs": [costs], "mode": [mode]} for costs, mode in pairs]
+    yield "search fair", search(PrivateFairClassifier(learner=LogisticLearner(steps=30)), grid)
 
 
 def afterwards(model: PrivateFairClassifier, data: Dataset) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -247,20 +260,17 @@ def afterwards(model: PrivateFairClassifier, data: Dataset) -> Iterator[tuple[st
 
 def seen(model: Any, X: pl.DataFrame) -> dict[str, Any]:
     """All that a fitted model shows."""
-    head = X[:8000]
-    certificate, ledger = (getattr(model, name, None) for name in ("certificate_", "ledger_"))
-    shown: dict[str, Any] = {
+    certificate, ledger, head = model.certificate_, model.ledger_, X[:8000]
+    return {
         "decisions": digest(model.predict(head)),
         "probabilities": digest(model.predict_proba(head)),
-    }
-    if certificate is not None:
-        shown |= {"certificate": certificate.to_json(), "sentences": str(certificate)}
-    if ledger is not None:
-        charges = [
+        "certificate": certificate.to_json(),
+        "sentences": str(certificate),
+        "charges": [
             [e.scope, e.purpose, event_to_json(e.event), e.epsilon, e.delta] for e in ledger.entries
-        ]
-        shown |= {"charges": charges, "spent": ledger.spent}
-    return shown
+        ],
+        "spent": ledger.spent,
+    }
 
 
 def digest(values: NDArray[Any]) -> str:
@@ -277,8 +287,9 @@ def compare(earlier: dict[str, Any], found: dict[str, Any]) -> int:
     for name in sorted(earlier):
         lines = [": missing"]
         if name in found:
-            lines = list(differences(earlier[name], found[name]))
-            new |= {f"the field{path}" for path in added(earlier[name], found[name])}
+            before = renamed(comparable(earlier[name]))
+            lines = list(differences(before, found[name]))
+            new |= {f"the field{path}" for path in added(before, found[name])}
         for line in lines:
             print(f"{name}{line}")
         wrong += bool(lines)
@@ -286,6 +297,21 @@ def compare(earlier: dict[str, Any], found: dict[str, Any]) -> int:
         print(f"not in the file: {what}")
     print(f"{len(earlier)} runs compared, {wrong} with differences")
     return wrong
+
+
+def comparable(run: dict[str, Any]) -> dict[str, Any]:
+    """A run of an older version, without what it had not, in the form of this one."""
+    if "charges" in run and run["charges"] is None:  # Algorithm 1 had no ledger
+        run = run | {"charges": [], "spent": 0.0}
+    missing = {key for key in ("certificate", "sentences") if run.get(key, "") is None}
+    return {key: value for key, value in run.items() if key not in missing}
+
+
+def renamed(data: Any) -> Any:
+    """With the present names of fields."""
+    if isinstance(data, dict):
+        return {RENAMED.get(key, key): renamed(value) for key, value in data.items()}
+    return [renamed(value) for value in data] if isinstance(data, list) else data
 
 
 def differences(one: Any, other: Any, path: str = "") -> Iterator[str]:

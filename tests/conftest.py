@@ -2,12 +2,35 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import polars as pl
 import pytest
 from sample_tables import LOANS, make_loans
 
 from dpfair import Schema, load_adult, load_credit
+
+# Processes that fork or are killed, permissions, links, pipes, limits of the system.
+NEED_POSIX = [
+    "cli/test_ledger_cli.py",
+    "cli/test_outputs_cli.py",
+    "experiments/test_runner.py",
+    "privacy/ledger_file/test_connection.py",
+    "privacy/ledger_file/test_file.py",
+    "privacy/ledger_file/test_filesystem.py",
+    "test_files.py",
+    "trust/crash.py",
+    "trust/crash_fits.py",
+    "trust/detectors.py",
+    "trust/full_ledger.py",
+    "trust/hostile",
+    "trust/race.py",
+    "trust/test_hostile_models.py",
+    "trust/test_ledger_trust.py",
+    "trust/test_mutants.py",
+]
+collect_ignore = NEED_POSIX if os.name == "nt" else []
 
 
 @pytest.fixture(scope="session")

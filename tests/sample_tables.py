@@ -1,4 +1,4 @@
-"""A small table with a known structure: loans, by sex."""
+"""A small table with a known structure (loans, by sex), and a schema with most facts."""
 
 from __future__ import annotations
 
@@ -13,6 +13,23 @@ LOANS = {
         {"name": "age", "kind": "numeric", "bounds": [18, 90]},
         {"name": "income", "kind": "numeric", "bounds": [0, 100], "center": 50, "scale": 25},
         {"name": "job", "kind": "categorical", "values": ["clerk", "farmer", "nurse"]},
+    ],
+}
+
+PEOPLE = {
+    "rows": 1000,
+    "label": {"name": "repaid", "values": ["no", "yes"]},
+    "sensitive": {"name": "sex", "values": ["f", "m", "x"]},
+    "columns": [
+        {
+            "name": "age",
+            "kind": "numeric",
+            "bounds": [18, 100],
+            "center": 40,
+            "scale": 12.5,
+            "edges": [20, 30.5, 60],
+        },
+        {"name": "job", "kind": "categorical", "values": ["a", "b"]},
     ],
 }
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -78,6 +80,28 @@ def test_no_global_randomness_no_pickle_no_float_noise(path):
         assert word not in text
 
 
+def imported_packages(path):
+    """The packages that a module imports, at its top or inside a function."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.split(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module.split(".")[0]
+
+
+def test_every_imported_package_is_declared():
+    project = tomllib.loads((SOURCE.parents[1] / "pyproject.toml").read_text())["project"]
+    core = set(project["dependencies"])
+    extras = project["optional-dependencies"]
+    declared = core.union(*(extras[name] for name in extras if name != "dev"))
+    names = {re.split("[><=]", line)[0].replace("-", "_") for line in declared}
+    found = {name for path in modules() for name in imported_packages(path)}
+    own = {"dpfair", *sys.stdlib_module_names}
+    spelling = {"sklearn": "scikit_learn"}
+    assert {spelling.get(name, name) for name in found - own} <= names
+    assert "prv_accountant" not in {re.split("[><=]", d)[0].replace("-", "_") for d in core}
+
+
 def in_fresh_process(code):
     result = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
@@ -111,15 +135,22 @@ def test_torch_is_never_imported_by_the_core():
 
 def test_public_names():
     assert dpfair.__all__ == [
+        "Algorithm1",
+        "Algorithm2",
+        "BoostingLearner",
         "BudgetError",
         "Certificate",
         "ChargeTo",
+        "DPFermi",
+        "Division",
         "DpfairError",
         "FairPostProcessor",
+        "FairRule",
         "FairnessWarning",
         "InputError",
         "Ledger",
         "LedgerFile",
+        "LogisticLearner",
         "Noise",
         "PrivacyLeakWarning",
         "PrivateBoosting",
@@ -135,6 +166,7 @@ def test_public_names():
         "load_credit",
         "load_model",
         "save_model",
+        "verify_model",
         "write_report",
     ]
     for name in dpfair.__all__:

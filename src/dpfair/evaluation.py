@@ -10,23 +10,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfair import validate
-from dpfair.data.table import as_texts, encode, get_column, level_codes
-from dpfair.data.tabular import check_table, column_name, label_array
+from dpfair.data.encode import as_texts, level_codes
 from dpfair.errors import InputError
 from dpfair.fairness.bounds.bands import fixed_accuracy, fixed_bound
-from dpfair.fairness.metrics import accuracy, group_rates, parity_gap, sampling_floor
-from dpfair.fairness.notions import Notion, group_values, notion_of
+from dpfair.fairness.counting import release_table, table_plan
+from dpfair.fairness.metrics import accuracy, group_rates, group_values, parity_gap, sampling_floor
+from dpfair.fairness.notions import Notion, notion_of
 from dpfair.fairness.rates import Interval
-from dpfair.fairness.release import HALF, Release, dependence_of, release_table, table_events
+from dpfair.fairness.release import HALF, Release, dependence_of
 from dpfair.fairness.undeclared import undeclared_shares
-from dpfair.methods.fair_classifier import PrivateFairClassifier
+from dpfair.methods.base import PrivateClassifier
+from dpfair.methods.inputs import column_name, label_array
 from dpfair.methods.limits import round_up_digits
 from dpfair.models.file import model_digest
 from dpfair.privacy.accountants import MAX_EPSILON
-from dpfair.privacy.events import DpEvent
+from dpfair.privacy.events import exact_epsilon
 from dpfair.privacy.ledger import Ledger
-from dpfair.privacy.noise import noise_source
+from dpfair.privacy.noise import Noise, noise_source
 from dpfair.privacy.payment import ChargeTo, Payment
+from dpfair.privacy.plan import UNUSED_DELTA, Budget, FitPlan
 from dpfair.privacy.split import bound_units
 
 __all__ = ["PrivateMetrics", "check_budget", "evaluate", "evaluate_privately"]
@@ -38,7 +40,7 @@ MIN_NOISE = 2e-5
 
 
 def evaluate(
-    model: PrivateFairClassifier, X: Any, y: Any, sensitive_features: Any = None
+    model: PrivateClassifier, X: Any, y: Any, sensitive_features: Any = None
 ) -> dict[str, Any]:
     """Accuracy, gap and group rates of a fitted model's decisions on a table.
 
@@ -46,9 +48,8 @@ def evaluate(
     only. ``gap`` is the parity gap, ``notion_gap`` that of the model's own notion if it is another
     one; ``floor`` is the mean parity gap that a perfectly fair rule would show on as many records.
     """
-    records = model._new_records(X, sensitive_features)
-    predicted = model.predict(X, sensitive_features=sensitive_features)
-    decisions = (predicted == model.classes_[1]).astype(np.int64)
+    records = model.new_records(X, sensitive_features)
+    decisions = model.decide(records)
     labels = level_codes(as_texts(y), model.schema_.label)
     if (labels < 0).any():
         raise InputError("Some labels are none of the two that the schema declares.")
@@ -63,7 +64,7 @@ def evaluate(
         "group_sizes": {n: int(s) for n, s in zip(names, sizes, strict=True)},
         "internal": True,
     }
-    notion = notion_of(model.notion)
+    notion = notion_of(model.certificate_.fairness.notion)
     if notion.name != "demographic_parity":
         values = group_values(notion, decisions, records.groups, labels, len(names))
         result |= {"notion": notion.name, "notion_gap": notion.gap(values)}
@@ -106,7 +107,7 @@ class PrivateMetrics:
 
 
 def evaluate_privately(
-    model: PrivateFairClassifier,
+    model: PrivateClassifier,
     X: Any,
     y: Any,
     sensitive_features: Any = None,
@@ -124,90 +125,78 @@ def evaluate_privately(
     relation, and is charged to ``ledger``. Records of an undeclared group or label have cells of
     their own. Everything else follows from the table.
     """
-    own = _open_ledger(model, epsilon, random_state)
-    unit = None if model.unit is None else column_name(X, model.unit)
-    payment = _payment(model, epsilon, own, ledger, unit)
-    table = check_table(model, X, reset=False)
-    records = encode(table, model.schema_, sensitive_features)
+    plan, unit = _plan(model, epsilon), None if model.unit is None else column_name(X, model.unit)
+    payment = _payment(model, plan, noise_source(random_state), ledger, unit)
+    records = model.new_records(X, sensitive_features, known=False)
     labels = level_codes(as_texts(label_array(y, len(records))), model.schema_.label)
-    kept = np.arange(len(records))
-    if unit is not None:
-        kept = bound_units(as_texts(get_column(X, unit)), own.rows_per_unit)
-    payment.pay()
-    identities = model._identities(X, records)
-    counted = records.take(kept)
-    decisions = model._decisions(counted.in_first_group(), [identities[i] for i in kept.tolist()])
+    counted = records.with_labels(labels)
+    if counted.units is not None:
+        counted = counted.take(bound_units(counted.units.tolist(), model.rows_per_unit))
+    run = payment.pay()
     release = release_table(
-        decisions.astype(np.float64),
+        model.decide(counted.in_first_group()).astype(np.float64),
         counted.groups,
         model.schema_.groups,
-        labels=labels[kept],
+        labels=counted.labels,
         edges=HALF,
-        epsilon=own.row_budget[0],
-        ledger=own,
-        scope="",
-        purpose=MEASURING,
+        receipt=run["count"],
         # A schema that was read off the training records does not depend on these.
-        dependence=dependence_of(inferred=False, rows_per_unit=own.rows_per_unit),
+        dependence=dependence_of(inferred=False, rows_per_unit=model.rows_per_unit),
     )
-    return _private_metrics(model, release, own)
+    return _private_metrics(model, release, run.ledger)
 
 
 def check_budget(
-    model: PrivateFairClassifier, *, epsilon: float, ledger: ChargeTo | str | Path | None
+    model: PrivateClassifier, *, epsilon: float, ledger: ChargeTo | str | Path | None
 ) -> None:
     """Raise what speaks against an evaluation that pays, before any record is read."""
     unit = None if model.unit is None else str(model.unit)
-    _payment(model, epsilon, _open_ledger(model, epsilon, None), ledger, unit)
+    _payment(model, _plan(model, epsilon), Noise(), ledger, unit)
 
 
-def _open_ledger(model: PrivateFairClassifier, epsilon: float, seed: int | None) -> Ledger:
+def _plan(model: PrivateClassifier, epsilon: float) -> FitPlan:
+    """One table, by which everything else is estimated."""
     validate.positive(epsilon=epsilon)
     if epsilon > MAX_EPSILON:
-        raise InputError(f"Expected epsilon <= {MAX_EPSILON}, got {epsilon:g}: it protects nobody.")
+        raise InputError(
+            f"Expected epsilon <= {MAX_EPSILON}, got {epsilon:g}: it protects nothing."
+        )
     # A replaced record moves two cells, and a person as many more as there are records.
     least = MIN_NOISE * model.rows_per_unit * (2 if model.relation == "replace_one" else 1)
     if epsilon < least:
         raise InputError(
-            "The counts would have too much noise to say anything; the smallest epsilon that works "
+            "The counts would have too much noise to be useful; the smallest epsilon that works "
             f"is {round_up_digits(least)}."
         )
-    return Ledger(
-        epsilon,
-        1e-12,  # counts are pure: it is never used
+    budget = Budget(
+        exact_epsilon(epsilon),
+        UNUSED_DELTA,
         relation=model.relation,
         rows_per_unit=model.rows_per_unit,
-        noise=noise_source(seed),
     )
+    return table_plan(budget, MEASURING, len(model.schema_.groups))
 
 
 def _payment(
-    model: PrivateFairClassifier,
-    epsilon: float,
-    own: Ledger,
+    model: PrivateClassifier,
+    plan: FitPlan,
+    noise: Noise,
     ledger: ChargeTo | str | Path | None,
     unit: str | None,
 ) -> Payment:
-    def plan(own: Ledger = own) -> list[tuple[str, str, DpEvent]]:
-        groups = len(model.schema_.groups)
-        [event] = table_events(own.row_budget[0], groups, own.relation, public_sizes=False)
-        return [("", MEASURING, event)]
-
     return Payment(
         ledger,
-        own,
         plan,
+        noise,
         purpose="evaluate a model",
-        settings={"epsilon": epsilon, "model": model_digest(model)},
+        settings={"epsilon": float(plan.budget.epsilon), "model": model_digest(model)},
         unit=unit,
-        plan_at=lambda other: plan(_open_ledger(model, other, None)),
+        plan_at=lambda other: _plan(model, other).event,
     )
 
 
-def _private_metrics(
-    model: PrivateFairClassifier, release: Release, ledger: Ledger
-) -> PrivateMetrics:
-    notion, k = notion_of(model.notion), len(release.groups)
+def _private_metrics(model: PrivateClassifier, release: Release, ledger: Ledger) -> PrivateMetrics:
+    notion, k = notion_of(model.certificate_.fairness.notion), len(release.groups)
     independent = not release.dependence
     several = k > 1
     rates = [release.rate(a, 1).estimate for a in range(k)]

@@ -6,6 +6,7 @@ import threading
 from collections import deque
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -156,6 +157,15 @@ def test_an_added_attribute_is_a_difference():
     second.more = 5
     assert found(first, second) == ["it.more"]
     assert found(second, first) == ["it.more"]
+
+
+def test_objects_without_attributes_are_alike_unless_c_code_may_keep_something():
+    class Empty:
+        pass
+
+    assert found(Empty(), Empty()) == []
+    assert found(partial(int, "1"), partial(int, "2")) == ["it"]
+    assert found(object(), object()) == ["it"]
 
 
 def test_noise_and_locks_are_left_out_and_ledgers_are_not():

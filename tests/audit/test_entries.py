@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from audit.broken_noise import BATCH, GRID, LAPLACE, NORMALS, broken
 
 from dpfair.audit.distinguish import Listening, distinguish
 from dpfair.audit.entries import entry_mechanisms, losses, sharp_delta
@@ -68,8 +69,6 @@ def test_noise_is_tested_where_sampling_sees_it():
     assert [m.delta for m in entry_mechanisms(entry_of(noisy_table(1, "add_remove")), "")] == [0]
 
 
-NORMALS, LAPLACE, GRID = Noise.normals, Noise.discrete_laplace, Noise.discrete_gaussian
-BATCH = Noise.poisson_batch
 LESS = {
     "normals": lambda self, count: 0.6 * NORMALS(self, count),
     "discrete_laplace": lambda self, parameter, size: LAPLACE(
@@ -81,7 +80,7 @@ LESS = {
 
 
 @pytest.mark.parametrize(
-    ("name", "broken"),
+    ("name", "drawn"),
     [
         ("full batches", "normals"),
         ("Poisson batches", "normals"),
@@ -90,22 +89,24 @@ LESS = {
         pytest.param("a table", "discrete_laplace", marks=pytest.mark.slow),
     ],
 )
-def test_less_noise_than_the_entry_says_is_caught(name, broken, monkeypatch):
-    monkeypatch.setattr(Noise, broken, LESS[broken])
+def test_less_noise_than_the_entry_says_is_caught(name, drawn):
+    less = broken(**{drawn: LESS[drawn]})
     mechanisms = entry_mechanisms(entry_of(EVENTS[name]("add_remove")), "add_remove")
-    assert any(distinguish(m, 20_000, Listening(1)).failed for m in mechanisms)
+    assert any(distinguish(m, 20_000, less(1)).failed for m in mechanisms)
 
 
 @pytest.mark.parametrize("exact", [False, True])
-def test_half_of_the_noise_of_a_small_budget_is_caught(exact, monkeypatch):
+def test_half_of_the_noise_of_a_small_budget_is_caught(exact):
     """Epsilon 0.5 at delta 1e-5, where sampling sees nothing."""
     entry = entry_of(gaussian_steps(7.03, 1.0, 1, exact=exact))
     assert entry.epsilon == pytest.approx(0.5, abs=0.01)
     mechanisms = entry_mechanisms(entry, "add_remove")
     assert not any(distinguish(m, 20_000, Listening(1)).exceeds for m in mechanisms)
-    monkeypatch.setattr(Noise, "normals", lambda self, count: 0.5 * NORMALS(self, count))
-    monkeypatch.setattr(Noise, "discrete_gaussian", lambda self, v, size: GRID(self, v // 4, size))
-    assert [distinguish(m, 20_000, Listening(1)).failed for m in mechanisms] == [False, True]
+    half = broken(
+        normals=lambda self, count: 0.5 * NORMALS(self, count),
+        discrete_gaussian=lambda self, variance, size: GRID(self, variance // 4, size),
+    )
+    assert [distinguish(m, 20_000, half(1)).failed for m in mechanisms] == [False, True]
 
 
 def test_a_charge_of_one_group_moves_one_cell_under_either_relation():

@@ -2,45 +2,49 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from types import SimpleNamespace
 from typing import ClassVar
 
 import numpy as np
 import pytest
+from audit.broken_noise import weak
 
-from dpfair.audit.catalogue import CATALOGUE, Method
+from dpfair.audit.catalogue import CATALOGUE, Method, small_model
 from dpfair.audit.distinguish import Listening
-from dpfair.audit.game import _shown, canary_game, canary_records, claims_of
+from dpfair.audit.game import canary_game, canary_records, claims_of, shown_of
 from dpfair.audit.sample import sample_schema, table_of
+from dpfair.certificate import FairnessClaim
 from dpfair.errors import InputError
 from dpfair.methods.post_processor import FairPostProcessor
 from dpfair.privacy.assumptions import Assumption
 from dpfair.privacy.events import gaussian_steps, noisy_table
 from dpfair.privacy.ledger import Ledger
-from dpfair.privacy.noise import Noise, noise_source
+from dpfair.privacy.noise import noise_source
 
 SCHEMA = sample_schema()
+
+
+class Uncertified(FairPostProcessor):
+    """Certificates take time, and only read the release."""
+
+    def fairness(self, fitted):
+        return FairnessClaim.nothing(self.schema_.groups, "nobody asked for one")
+
+
+def uncertified(name, **settings):
+    def make(schema, relation):
+        return small_model(Uncertified, schema, relation, **settings)
+
+    return Method(name, "without a certificate", make)
+
+
 METHODS = {method.name: method for method in CATALOGUE}
-NORMALS, LAPLACE = Noise.normals, Noise.discrete_laplace
+METHODS["post-processor"] = uncertified("post-processor")
+METHODS["post-processor-sizes"] = uncertified("post-processor-sizes", public_sizes=True)
 
 
-def scale_noise(monkeypatch, factor):
-    def laplace(self, parameter, size):
-        return LAPLACE(self, parameter / Fraction(factor), size) if factor else [0] * size
-
-    monkeypatch.setattr(Noise, "normals", lambda self, count: factor * NORMALS(self, count))
-    monkeypatch.setattr(Noise, "discrete_laplace", laplace)
-
-
-@pytest.fixture(autouse=True)
-def certificates_take_no_time(monkeypatch):
-    """They only read the release."""
-    monkeypatch.setattr(FairPostProcessor, "_certify", lambda self, ledger, **_: None)
-
-
-def play(name, fits, seed=1):
-    return canary_game(METHODS[name], SCHEMA, fits, Listening(seed))
+def play(name, fits, seed=1, source=Listening):
+    return canary_game(METHODS[name], SCHEMA, fits, source(seed))
 
 
 @pytest.mark.slow
@@ -66,17 +70,15 @@ def test_a_sound_method_does_not_alarm_on_twenty_seeds(name):
         ("logistic", 0, 150),
     ],
 )
-def test_forgotten_noise_is_caught(name, factor, fits, monkeypatch):
-    scale_noise(monkeypatch, factor)
-    assert any(finding.failed for finding in play(name, fits))
+def test_forgotten_noise_is_caught(name, factor, fits):
+    assert any(finding.failed for finding in play(name, fits, source=weak(factor)))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["logistic", "certified-odds"])
 @pytest.mark.parametrize("factor", [0, 0.3])
-def test_forgotten_noise_is_caught_in_training_and_in_whole_fits(name, factor, monkeypatch):
-    scale_noise(monkeypatch, factor)
-    assert any(finding.failed for finding in play(name, 1500))
+def test_forgotten_noise_is_caught_in_training_and_in_whole_fits(name, factor):
+    assert any(finding.failed for finding in play(name, 1500, source=weak(factor)))
 
 
 def test_the_canary_is_as_far_as_possible_from_the_others():
@@ -130,7 +132,8 @@ def test_the_released_count_of_the_canarys_place_is_looked_at():
     model = METHODS["post-processor"].make(SCHEMA, "add_remove").set_params(random_state=4)
     others, _, canary = canary_records(SCHEMA)
     model.fit(*table_of(SCHEMA, [*others, canary]))
-    _, count, size = _shown(model, SCHEMA, table_of(SCHEMA, [canary]))
+    _, score, count, size = shown_of(model, table_of(SCHEMA, [canary]))
+    assert score == 1
     assert count == model.release_.counts[-1, 0, 1]
     assert size == model.release_.counts[-1].sum()
 

@@ -1,23 +1,35 @@
-"""Every mechanism of the library stays within its claim, and broken twins do not."""
+"""Every mechanism of the library stays within its claim, and broken variants do not."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import replace
-from fractions import Fraction
 from functools import cache
 
 import numpy as np
 import pytest
+from audit.broken_noise import (
+    BATCH,
+    EXACT_BATCH,
+    GRID,
+    LAPLACE,
+    NORMALS,
+    again,
+    broken,
+    weak,
+)
 
 from dpfair.audit.counts import EPSILON, table_release
 from dpfair.audit.distinguish import Listening, Mechanism, distinguish, distinguish_all
 from dpfair.audit.mechanisms import library_mechanisms
+from dpfair.audit.sums import CLIP, gradient_sums, one_step, paid, summed
 from dpfair.audit.trials import count_statistics, counted, noisy_counts
 from dpfair.errors import InputError, ReceiptError
-from dpfair.learners import descent
+from dpfair.learners.descent import FlatClip
+from dpfair.privacy.accountants import epsilon_of
 from dpfair.privacy.draw import Draw
 from dpfair.privacy.events import noisy_table
+from dpfair.privacy.grid import grid_variance
 from dpfair.privacy.ledger import Ledger, Receipt
 from dpfair.privacy.noise import Noise
 
@@ -29,8 +41,8 @@ def mechanism(name) -> Mechanism:
     return next(m for m in library_mechanisms() if m.name == name)
 
 
-def audited(name, samples, seed=1, confidence=0.999):
-    return distinguish(mechanism(name), samples, Listening(seed), confidence)
+def audited(name, samples, source=Listening):
+    return distinguish(mechanism(name), samples, source(1), confidence=0.999)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -118,7 +130,7 @@ def test_the_statistics_of_counts():
     assert against.tolist() == [5, -7]
 
 
-def test_worlds_and_tables_are_sorted_into_rows():
+def test_trials_and_tables_are_sorted_into_rows():
     def release(cells, noise):
         return [*cells, *(10 * c for c in cells)]  # two tables of all trials
 
@@ -126,18 +138,11 @@ def test_worlds_and_tables_are_sorted_into_rows():
     assert rows.tolist() == [[1, 2, 10, 20]] * 5
 
 
-# Broken twins of the noise on counts.
-
-LAPLACE = Noise.discrete_laplace
-
-
-def scaled(tenths):
-    return lambda self, parameter, size: LAPLACE(self, parameter / Fraction(tenths, 10), size)
-
+# Broken noise on counts.
 
 BROKEN_COUNTS = {
     "no noise": lambda self, parameter, size: [0] * size,
-    "half the noise": scaled(5),
+    "half the noise": weak(0.5).discrete_laplace,
     "one-sided noise": lambda self, parameter, size: [
         abs(z) for z in LAPLACE(self, parameter, size)
     ],
@@ -146,42 +151,49 @@ BROKEN_COUNTS = {
 }
 
 
-@pytest.mark.parametrize("broken", BROKEN_COUNTS)
+@pytest.mark.parametrize("laplace", BROKEN_COUNTS.values(), ids=list(BROKEN_COUNTS))
 @pytest.mark.parametrize("name", ["count", "table of scores, replace-one"])
-def test_broken_noise_on_counts_is_caught(name, broken, monkeypatch):
-    monkeypatch.setattr(Noise, "discrete_laplace", BROKEN_COUNTS[broken])
-    assert audited(name, 5000).failed
+def test_broken_noise_on_counts_is_caught(name, laplace):
+    assert audited(name, 5000, broken(discrete_laplace=laplace)).failed
 
 
-def test_noise_that_repeats_after_twenty_cells_is_caught(monkeypatch):
+def test_noise_that_repeats_after_twenty_cells_is_caught():
     def repeated(self, parameter, size):
         noise = LAPLACE(self, parameter, 20)
         return [noise[i % 20] for i in range(size)]
 
-    monkeypatch.setattr(Noise, "discrete_laplace", repeated)
-    assert audited("count, cells far apart", 5000).failed
+    assert audited("count, cells far apart", 5000, broken(discrete_laplace=repeated)).failed
 
 
 @pytest.mark.slow
-def test_a_tenth_too_little_noise_on_counts_is_caught(monkeypatch):
-    monkeypatch.setattr(Noise, "discrete_laplace", scaled(9))
-    assert audited("count", 16_000).failed
+def test_a_tenth_too_little_noise_on_counts_is_caught():
+    assert audited("count", 16_000, weak("0.9")).failed
 
 
-def charged_once_drawn_twice(cells, noise):
-    event, noisy = noisy_table(EPSILON, "add_remove"), []
-    receipt = Ledger(EPSILON, 1e-12, noise=noise).charge(event, scope="", purpose="count")
-    for _ in range(2):
-        noisy += receipt.draw(event).discrete_laplace(cells)
-    return noisy
+class Endless(Receipt):
+    """A receipt that never runs out."""
+
+    def draw(self, event):
+        return Draw(event, self.noise, self.scope)
 
 
-def test_a_double_release_is_caught(monkeypatch):
-    twice = counted("twice", charged_once_drawn_twice, epsilon=EPSILON, tables=2)
+def charged_once_drawn_twice(kind):
+    def release(cells, noise):
+        event, noisy = noisy_table(EPSILON, "add_remove"), []
+        paid = Ledger(EPSILON, 1e-12, noise=noise).charge(event, scope="", purpose="count")
+        receipt = kind(paid.event, paid.noise)
+        for _ in range(2):
+            noisy += receipt.draw(event).discrete_laplace(cells)
+        return noisy
+
+    return counted("twice", release, epsilon=EPSILON, tables=2)
+
+
+def test_a_double_release_is_caught():
     with pytest.raises(ReceiptError):
-        distinguish(twice, 3000, Listening(1))
-    monkeypatch.setattr(Receipt, "draw", lambda self, event: Draw(event, self._noise, self._scope))
-    assert distinguish(twice, 3000, Listening(1)).shown.epsilon > 1.4 * EPSILON
+        distinguish(charged_once_drawn_twice(Receipt), 3000, Listening(1))
+    finding = distinguish(charged_once_drawn_twice(Endless), 3000, Listening(1))
+    assert finding.shown.epsilon > 1.4 * EPSILON
 
 
 def test_replace_one_priced_as_add_remove_is_caught():
@@ -191,16 +203,13 @@ def test_replace_one_priced_as_add_remove_is_caught():
     assert distinguish(priced, 3000, Listening(1)).shown.epsilon > 1.4 * EPSILON
 
 
-# Broken twins of the steps.
-
-NORMALS, BATCH = Noise.normals, Noise.poisson_batch
-GRID, EXACT_BATCH = Noise.discrete_gaussian, Noise.exact_batch
+# Broken steps.
 
 BROKEN_SUMS = {
     "no noise": lambda self, count: np.zeros(count),
     "one-sided noise": lambda self, count: np.abs(NORMALS(self, count)),
     "a fixed seed": lambda self, count: NORMALS(Noise(5), count),
-    "half the noise": lambda self, count: 0.5 * NORMALS(self, count),
+    "half the noise": weak(0.5).normals,
 }
 STEPS = [
     "gradient step",
@@ -222,74 +231,55 @@ EXACT_STEPS = [
 
 
 @pytest.mark.parametrize(
-    ("name", "broken"),
+    ("name", "kind"),
     [
         *((name, "half the noise") for name in STEPS),
-        *((STEPS[0], broken) for broken in list(BROKEN_SUMS)[:-1]),
+        *((STEPS[0], kind) for kind in list(BROKEN_SUMS)[:-1]),
     ],
 )
-def test_broken_noise_on_sums_is_caught(name, broken, monkeypatch):
-    monkeypatch.setattr(Noise, "normals", BROKEN_SUMS[broken])
-    assert audited(name, 20_000).failed
+def test_broken_noise_on_sums_is_caught(name, kind):
+    assert audited(name, 20_000, broken(normals=BROKEN_SUMS[kind])).failed
 
 
 @pytest.mark.parametrize("name", ["gradient step", "gradient step, compiled", STEPS[-1]])
-def test_a_tenth_too_little_noise_on_sums_is_caught(name, monkeypatch):
-    monkeypatch.setattr(Noise, "normals", lambda self, count: 0.9 * NORMALS(self, count))
-    assert audited(name, 100_000).failed
+def test_a_tenth_too_little_noise_on_sums_is_caught(name):
+    assert audited(name, 100_000, weak(0.9)).failed
 
 
 @pytest.mark.parametrize("name", STEPS[2:5])
-def test_five_times_the_sampling_rate_is_caught(name, monkeypatch):
-    monkeypatch.setattr(
-        Noise, "poisson_batch", lambda self, population, rate: BATCH(self, population, 5 * rate)
-    )
-    assert audited(name, 40_000).failed
+def test_five_times_the_sampling_rate_is_caught(name):
+    larger = broken(poisson_batch=lambda self, population, rate: BATCH(self, population, 5 * rate))
+    assert audited(name, 40_000, larger).failed
 
 
 @pytest.mark.parametrize(
-    "broken",
+    "batch",
     [
         lambda self, population, rate: EXACT_BATCH(self, population, 5 * rate),
         lambda self, population, rate: np.arange(population),
     ],
     ids=["five times the rate", "everybody"],
 )
-def test_too_large_batches_in_exact_arithmetic_are_caught(broken, monkeypatch):
-    monkeypatch.setattr(Noise, "exact_batch", broken)
-    assert audited(EXACT_STEPS[3], 40_000).failed
+def test_too_large_batches_in_exact_arithmetic_are_caught(batch):
+    assert audited(EXACT_STEPS[3], 40_000, broken(exact_batch=batch)).failed
 
 
 @pytest.mark.parametrize("name", EXACT_STEPS)
-def test_half_the_noise_in_exact_arithmetic_is_caught(name, monkeypatch):
-    monkeypatch.setattr(
-        Noise, "discrete_gaussian", lambda self, variance, size: GRID(self, variance // 4, size)
-    )
-    assert audited(name, 20_000).failed
+def test_half_the_noise_in_exact_arithmetic_is_caught(name):
+    half = broken(discrete_gaussian=lambda self, variance, size: GRID(self, variance // 4, size))
+    assert audited(name, 20_000, half).failed
 
 
-def test_noise_of_the_largest_unit_for_all_units_is_caught(monkeypatch):
+def test_noise_of_the_largest_unit_for_all_units_is_caught():
     """The cells of the smaller unit then have an eighth of their noise."""
-    real = Draw.discrete_gaussian
 
-    def coarse(self, value, units, sensitivity):
-        return real(self, value, np.full_like(units, units.max()), sensitivity)
+    def coarse(self, question, noisy):
+        unit = float(question.units.max())
+        variance = grid_variance(question.noise_multiplier, question.sensitivity, unit)
+        return question.value + self.discrete_gaussian(variance, question.value.size)
 
-    monkeypatch.setattr(Draw, "discrete_gaussian", coarse)
-    assert audited("gradient step, exact arithmetic, two units", 4000).failed
-
-
-def every_second_time_the_same(sampler):
-    """What the first of two steps got, the second gets again."""
-    made = []
-
-    def again(self, *asked):
-        if made:
-            return made.pop()
-        made.append(sampler(self, *asked))
-        return made[0]
-
-    return again
+    name = "gradient step, exact arithmetic, two units"
+    assert audited(name, 4000, broken(answer=coarse)).failed
 
 
 @pytest.mark.parametrize(
@@ -301,17 +291,25 @@ def every_second_time_the_same(sampler):
         ("two steps on Poisson batches, exact arithmetic", "exact_batch", 100_000),
     ],
 )
-def test_two_steps_that_share_noise_or_a_batch_are_caught(name, sampler, samples, monkeypatch):
-    same = every_second_time_the_same(getattr(Noise, sampler))
-    monkeypatch.setattr(Noise, sampler, same)
-    assert audited(name, samples).failed
+def test_two_steps_that_share_noise_or_a_batch_are_caught(name, sampler, samples):
+    same = broken(**{sampler: again(getattr(Noise, sampler))})
+    assert audited(name, samples, same).failed
 
 
-def test_a_gradient_that_is_not_clipped_is_caught(monkeypatch):
-    monkeypatch.setattr(
-        descent.FlatClip,
-        "__call__",
-        lambda self, norms, batch, answers: (np.ones_like(norms), self.norm),
-    )
-    finding = audited("gradient step", 4000)
-    assert finding.failed
+class Unclipped(FlatClip):
+    """States the norm, and scales nothing down."""
+
+    def __call__(self, norms, batch, answers):
+        return np.ones_like(norms), self.norm
+
+
+@pytest.mark.parametrize("clip", [FlatClip, Unclipped])
+def test_a_gradient_that_is_not_clipped_is_caught(clip):
+    plan = replace(one_step(multiplier=1.0, rate=1.0), clip=clip(CLIP))
+    claim = epsilon_of(plan.event, 0.1, "add_remove")
+
+    def run(column, noise):
+        return gradient_sums(plan, column, paid(plan, noise, "add_remove", 0.1))
+
+    finding = distinguish(summed("a step", run, claim, 0.1), 4000, Listening(1))
+    assert finding.failed == (clip is Unclipped)

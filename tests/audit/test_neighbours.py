@@ -1,4 +1,4 @@
-"""Neighbouring tables: one person apart, the person's records last. Strangers: all apart."""
+"""Neighbours are one person apart, whose records come last; unrelated tables share nobody."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import pytest
 
 from dpfair.audit.neighbours import neighbours
 from dpfair.audit.sample import PERSON, sample_schema
-from dpfair.data.table import encode
+from dpfair.data.encode import encode
+from dpfair.datasets import DATASETS
 from dpfair.learners.features import design
 from dpfair.privacy.events import RELATIONS
 
@@ -30,13 +31,13 @@ def pairs(all_pairs):
 
 
 @pytest.fixture
-def strangers(all_pairs):
-    return [pair for pair in all_pairs if not pair.near and "twins" not in pair.name]
+def unrelated(all_pairs):
+    return [pair for pair in all_pairs if not pair.near and "matched" not in pair.name]
 
 
 @pytest.fixture
-def twins(all_pairs):
-    return {pair.name: pair for pair in all_pairs if "twins" in pair.name}
+def matched(all_pairs):
+    return {pair.name: pair for pair in all_pairs if "matched" in pair.name}
 
 
 def rows(table):
@@ -75,43 +76,43 @@ def test_nobody_else_has_the_name_of_the_person(pairs):
         assert not others & (own - {None}), pair.name
 
 
-def test_strangers_and_twins_have_nobody_in_common(strangers, twins):
-    assert strangers
-    assert twins
-    for pair in (*strangers, *twins.values()):
+def test_unrelated_tables_have_nobody_in_common(unrelated, matched):
+    assert unrelated
+    assert matched
+    for pair in (*unrelated, *matched.values()):
         assert pair.shared == 0
         assert not set(rows(pair.first)) & set(rows(pair.second)), pair.name
         assert not set(pair.first.X[PERSON]) & set(pair.second.X[PERSON]), pair.name
 
 
-def test_strangers_are_many_or_few_unless_their_number_is_public(strangers):
-    for pair in strangers:
+def test_unrelated_records_are_many_or_few_unless_their_number_is_public(unrelated):
+    for pair in unrelated:
         if pair.relation == "replace_one":
             assert len(pair.second.y) == len(pair.first.y)
-    if strangers[0].relation == "add_remove":
-        assert {len(pair.second.y) for pair in strangers} == {1500, 2}
+    if unrelated[0].relation == "add_remove":
+        assert {len(pair.second.y) for pair in unrelated} == {1500, 2}
 
 
-def test_strangers_come_with_all_coins_and_share_the_recordings_of_neighbours(pairs, strangers):
+def test_unrelated_tables_come_with_all_coins_and_share_recordings(pairs, unrelated):
     recorded = {(id(pair.first), pair.seed) for pair in pairs}
-    assert {(id(pair.first), pair.seed) for pair in strangers} <= recorded
-    assert {pair.seed for pair in strangers} == {pair.seed for pair in pairs}
+    assert {(id(pair.first), pair.seed) for pair in unrelated} <= recorded
+    assert {pair.seed for pair in unrelated} == {pair.seed for pair in pairs}
 
 
-def test_some_strangers_are_all_of_one_class_and_of_one_group(strangers):
+def test_some_unrelated_tables_are_all_of_one_class_and_of_one_group(unrelated):
     alike = {
         (*set(pair.second.y), *set(pair.second.X["sex"]))
-        for pair in strangers
+        for pair in unrelated
         if "alike" in pair.name
     }
     assert alike == {("yes", "f"), ("no", "m")}
 
 
-def test_twins_agree_record_by_record_in_what_their_name_says(twins, rows_per_unit):
+def test_matched_tables_agree_record_by_record_in_what_their_name_says(matched, rows_per_unit):
     of_persons = {"membership"} if rows_per_unit > 1 else set()  # whose names are others
     agree = {"nothing": set(), "group": {"group"}, "label": {"label"}}
     for name, kept in (agree | {"group and label": {"group", "label"}}).items():
-        pair = twins[f"twins in {name}"]
+        pair = matched[f"unrelated records, matched in {name}"]
         assert not pair.near
         assert pair.differs == {"group", "label"} - kept | of_persons
         columns = {"group": (pair.first.X["sex"], pair.second.X["sex"])}
@@ -123,9 +124,9 @@ def test_twins_agree_record_by_record_in_what_their_name_says(twins, rows_per_un
         assert not np.any(pair.first.X["income"].to_numpy() == pair.second.X["income"].to_numpy())
 
 
-def test_twins_share_a_recording_of_neighbours(twins, pairs):
+def test_matched_tables_share_a_recording_of_neighbours(matched, pairs):
     recorded = {(id(pair.first), pair.seed) for pair in pairs}
-    assert {(id(pair.first), pair.seed) for pair in twins.values()} <= recorded
+    assert {(id(pair.first), pair.seed) for pair in matched.values()} <= recorded
 
 
 @pytest.mark.parametrize(
@@ -262,9 +263,9 @@ def test_other_seeds_give_other_records_and_coins():
     assert one.seed != two.seed
 
 
-@pytest.mark.parametrize("name", ["adult", "credit"])
-def test_any_schema_has_neighbours(name, request):
-    schema = request.getfixturevalue(name).schema
+@pytest.mark.parametrize("name", DATASETS)
+def test_any_schema_has_neighbours(name):
+    schema = DATASETS[name].schema
     names = [pair.name for pair in neighbours(schema, "replace_one", at_least=50)]
     assert len(names) >= 50
     assert sum("the only record with" in name for name in names) >= 4

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
 from dpfair.audit.observe import Run
 from dpfair.audit.payments import check_exposure, check_payments
 from dpfair.audit.tape import Heard
-from dpfair.certificate.claims import Certificate, FairnessClaim, PrivacyClaim
+from dpfair.certificate import Certificate, FairnessClaim, PrivacyClaim
 from dpfair.errors import InputError
 from dpfair.privacy.assumptions import Assumption
 from dpfair.privacy.draw import Question
 from dpfair.privacy.events import best_of_runs, gaussian_steps, noisy_table, step_event
 from dpfair.privacy.ledger import Ledger
+from dpfair.privacy.plan import Budget, FitPlan, Step
 
 COUNT, OTHER = noisy_table(1, "add_remove"), noisy_table(2, "add_remove")
 STEP = step_event(2.0, 1.0)
@@ -22,11 +25,13 @@ STEP = step_event(2.0, 1.0)
 class Model:
     """Anything with a ledger, a plan and a certificate."""
 
-    def __init__(self, ledger=None, plan=None, certificate=None):
+    def __init__(self, ledger=None, plan=None, planned=None, certificate=None):
         if ledger is not None:
             self.ledger_ = ledger
         if plan is not None:
-            self.planned_events = plan
+            self.plan_ = plan
+        if planned is not None:
+            self.plan = lambda schema, facts: planned
         if certificate is not None:
             self.certificate_ = certificate
 
@@ -96,19 +101,53 @@ def test_answers_without_a_ledger_are_found():
     assert payments([]) == []
 
 
-def test_a_plan_that_is_not_kept_is_found():
-    paid = ledger(("", COUNT))
-    assert payments([count()], ledger=paid, plan=lambda schema: [("", "test", COUNT)]) == []
-    for wrong in [("a", "test", COUNT), ("", "other", COUNT), ("", "test", OTHER)]:
-        found = payments([count()], ledger=paid, plan=lambda schema, wrong=wrong: [wrong])
-        assert found == ["The charges are not the planned ones."]
+def plan(scope="", purpose="test", event=COUNT, share=1.0):
+    shares = {"": 1.0, "a": share}
+    return FitPlan(Budget(Fraction(3), 1e-5), (Step("count", scope, purpose, event),), shares)
 
 
-def test_a_cost_that_cannot_be_planned_is_no_violation():
-    def plan(schema):
-        raise InputError("unknown before")
+WRONG = [plan("a"), plan(purpose="other"), plan(event=OTHER)]
 
-    assert payments([count()], ledger=ledger(("", COUNT)), plan=plan) == []
+
+def test_a_plan_that_is_kept_is_fine():
+    assert payments([count()], ledger=ledger(("", COUNT)), plan=plan(), planned=plan()) == []
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=["scope", "purpose", "event"])
+def test_charges_that_were_not_planned_are_found(wrong):
+    found = payments([count()], ledger=ledger(("", COUNT)), planned=wrong)
+    assert found == ["The charges are not the planned ones."]
+
+
+@pytest.mark.parametrize(
+    "wrong", [*WRONG, plan(share=0.5)], ids=["scope", "purpose", "event", "share"]
+)
+def test_a_plan_that_does_not_follow_from_the_settings_is_found(wrong):
+    found = payments([count()], ledger=ledger(("", COUNT)), plan=wrong, planned=plan())
+    assert found == ["The plan of the fit is not the one that its settings lead to."]
+
+
+def test_a_fit_that_cannot_be_planned_is_found():
+    class Unplanned(Model):
+        def plan(self, schema, facts):
+            raise InputError("unknown before")
+
+    run = Run(Unplanned(ledger(("", COUNT))), (count(),), (), False, {"the error": ""}, {})
+    assert list(check_payments(run, run.model)) == ["The fit had no plan: unknown before"]
+
+
+def test_a_plan_may_depend_on_what_is_assumed_public():
+    """The audit plans again with the facts of the ledger, which the certificate lists."""
+
+    class Sized(Model):
+        def plan(self, schema, facts):
+            return plan(event=noisy_table(int(facts[Assumption()][0]), "add_remove"))
+
+    for size, violations in ((1, 0), (2, 1)):
+        paid = ledger(("", COUNT))
+        paid.assume(Assumption(), np.array([size]))
+        run = Run(Sized(paid), (count(),), (), False, {"the error": ""}, {})
+        assert len(list(check_payments(run, run.model))) == violations
 
 
 def certificate(*public):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from audit.broken_noise import broken
 
 from dpfair.audit.distinguish import Listening, Mechanism, distinguish
 from dpfair.audit.precision import STATED, granularity, last_digits, precision_mechanisms
@@ -80,7 +81,7 @@ def test_float64_noise_tells_more_than_it_claims_and_says_so():
     assert not finding.failed
 
 
-def test_digits_worse_than_those_of_float64_are_no_stated_limit(monkeypatch):
+def test_digits_worse_than_those_of_float64_are_no_stated_limit():
     """Noise in float32 gives itself away at once, whatever it is added to."""
 
     def single(self, question, noisy):
@@ -88,8 +89,7 @@ def test_digits_worse_than_those_of_float64_are_no_stated_limit(monkeypatch):
         self.exact, self.heard = question.value, question.value + noise
         return self.heard
 
-    monkeypatch.setattr(Listening, "answer", single)
-    finding = distinguish(FLOATS, 20_000, Listening(1))
+    finding = distinguish(FLOATS, 20_000, broken(answer=single)(1))
     assert finding.failed
     assert finding.verdict == "EXCEEDS ITS CLAIM"
 

@@ -7,8 +7,9 @@ import dataclasses
 import numpy as np
 import polars as pl
 import pytest
+from sample_tables import LOANS
 
-from dpfair import InputError
+from dpfair import InputError, Schema
 from dpfair.audit.sample import (
     PERSON,
     probe_table,
@@ -16,11 +17,12 @@ from dpfair.audit.sample import (
     sample_schema,
     table_of,
 )
-from dpfair.data.schema import Numeric
-from dpfair.data.table import as_texts, encode, level_codes
+from dpfair.data.columns import Numeric
+from dpfair.data.encode import as_texts, encode, level_codes
+from dpfair.datasets import DATASETS
 
 
-@pytest.fixture(params=["sample", "loans", "adult", "credit", "groups by two", "no groups"])
+@pytest.fixture(params=["sample", "loans", *DATASETS, "groups by two", "no groups"])
 def schema(request):
     if request.param == "sample":
         return sample_schema()
@@ -28,9 +30,9 @@ def schema(request):
         return sample_schema().with_sensitive(["job", "home"])
     if request.param == "no groups":
         return dataclasses.replace(sample_schema(), sensitive=None)
-    fixture = "loan_schema" if request.param == "loans" else request.param
-    found = request.getfixturevalue(fixture)
-    return getattr(found, "schema", found)
+    if request.param == "loans":
+        return Schema.from_dict(LOANS)
+    return DATASETS[request.param].schema
 
 
 def test_a_sample_fits_its_schema(schema):

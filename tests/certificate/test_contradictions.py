@@ -7,14 +7,14 @@ import math
 
 import numpy as np
 import pytest
+from trust.levels import asked
 
-from dpfair.certificate.claims import FairnessClaim
+from dpfair.certificate import FairnessClaim, rule_claim
 from dpfair.fairness.bounds.bands import interval_gap
-from dpfair.fairness.bounds.placement import GRAIN
 from dpfair.fairness.choice import best_rule, corrected_rule, placed_rule
+from dpfair.fairness.dither import GRAIN
+from dpfair.fairness.goal import Goal
 from dpfair.fairness.notions import NOTIONS
-from dpfair.fairness.optimal import Goal
-from dpfair.fairness.rates import NoisyRate
 from dpfair.fairness.release import HALF, Release, grid_of
 from dpfair.fairness.rules import Rule
 
@@ -54,14 +54,14 @@ def claim_of(rng, how, notion, k) -> FairnessClaim:
     if how == "placed":
         target = float(rng.choice([0.0, 0.01, 0.3, 1.0]))
         found = placed_rule(release, goal, (target,) * k)
-        return FairnessClaim.from_decision(release, found, goal, 0.95)
+        return rule_claim(release, found, goal, 0.95)
     if how == "corrected":
         planned = Rule(np.array([[0.0, 1.0]] * k), np.full((k, 1), 0.5))
         found = corrected_rule(planned, release, goal, **sorting)
-        return FairnessClaim.from_decision(release, found, goal, 0.95)
+        return rule_claim(release, found, goal, 0.95)
     found = best_rule(release, goal, **sorting)
     check = random_release(rng, k, 2) if how == "fixed" else None
-    return FairnessClaim.from_decision(release, found, goal, 0.95, check=check)
+    return rule_claim(release, found, goal, 0.95, check=check)
 
 
 def check_claim(claim: FairnessClaim, how: str) -> None:
@@ -123,29 +123,21 @@ def test_no_certificate_contradicts_itself_often(notion, how):
         check_claim(claim_of(rng, how, notion, k), how)
 
 
-def test_the_comparison_with_constants_shares_its_error_probability(monkeypatch):
+def test_the_comparison_with_constants_shares_its_error_probability():
     """Half for the model's accuracy, a quarter for each of the two constant rules."""
-    asked = {"lower_limit": [], "upper_limit": []}
-    for name, levels in asked.items():
-        plain = getattr(NoisyRate, name)
-
-        def seen(self, eta, plain=plain, levels=levels):
-            levels.append(eta)
-            return plain(self, eta)
-
-        monkeypatch.setattr(NoisyRate, name, seen)
     rng = np.random.default_rng(0)
-    claim = claim_of(rng, "fixed", NOTIONS["parity_ratio"], 2)
+    with asked() as found:
+        claim = claim_of(rng, "fixed", NOTIONS["parity_ratio"], 2)
     assert claim.beats_constant is not None
-    assert sorted(asked["lower_limit"]) == pytest.approx([0.025, 0.05])
-    assert asked["upper_limit"] == pytest.approx([0.0125] * 2)
+    assert sorted(found.levels("lower")) == pytest.approx([0.025, 0.05])
+    assert found.levels("upper") == pytest.approx([0.0125] * 2)
 
 
 def test_an_unlabelled_release_has_no_constant_to_compare_with():
     release = Release(("a", "b"), HALF, [[[90, 10]], [[60, 40]]], (1.0, 1.0), None, "")
     goal = Goal(NOTIONS["demographic_parity"])
     found = best_rule(release, goal, smallest=0, small_groups="merge")
-    claim = FairnessClaim.from_decision(release, found, goal, 0.95)
+    claim = rule_claim(release, found, goal, 0.95)
     assert claim.certified
     assert claim.constant_accuracy is None
     assert not claim.beats_constant
@@ -170,7 +162,7 @@ def test_rare_labels_do_not_make_a_bound_a_matter_of_luck(notion):
     for _ in range(10):
         release = rare_decisions(rng, 2.25)
         found = corrected_rule(planned, release, goal, smallest=50, small_groups="merge")
-        claim = FairnessClaim.from_decision(release, found, goal, 0.95)
+        claim = rule_claim(release, found, goal, 0.95)
         check_claim(claim, "corrected")
         bounds.append(claim.gap_bound)
     assert max(bounds) <= 2 * min(bounds)

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 from sample_tables import make_loans
 
-from dpfair import PrivateFairClassifier, load_model, save_model
-from dpfair.certificate.claims import counted_records
+from dpfair import Algorithm2, PrivateFairClassifier, load_model, save_model
 from dpfair.certificate.judgement import (
     GRADES,
     delta_warning,
@@ -23,7 +22,6 @@ from dpfair.certificate.judgement import (
     room_for_gap,
 )
 from dpfair.errors import WeakPrivacyWarning
-from dpfair.fairness.release import HALF, Release
 
 
 @pytest.fixture(scope="module")
@@ -174,19 +172,7 @@ def test_fit_warns_if_delta_is_at_least_1_over_n(loan_schema, rows, delta):
         assert model.certificate_.privacy.judgement.grade == "weak"
 
 
-def test_the_noisy_number_of_records_is_scaled_up_and_has_an_error():
-    release = Release(("f", "m"), HALF, [[[900, 100]], [[600, 400]]], (0.5, 0.5), None, "")
-    records, error = counted_records(release, 0.5, 1)
-    assert records == 4000
-    noise = 4 * 2 * math.exp(-0.5) / (1 - math.exp(-0.5)) ** 2
-    assert error == math.ceil(3 * math.sqrt(noise + 1000) / 0.5)
-    # There are between 2000 and 4000 persons, up to the noise: delta must be small for the most.
-    persons, wide = counted_records(release, 0.5, 2)
-    assert persons == 4000
-    assert persons - wide == math.floor((4000 - 3 * math.sqrt(noise + 1000) / 0.5) / 2)
-
-
-def test_other_aims_are_not_judged_by_accuracy(certificate):
+def test_other_goals_are_not_judged_by_accuracy(certificate):
     fairness = replace(
         certificate.fairness,
         other_goal="something else (unequal costs)",
@@ -210,7 +196,7 @@ def test_the_noisy_number_of_records_covers_the_true_one(loan_schema):
     X, y = make_loans(3000)
     schema = replace(loan_schema, rows=None)
     for share in (None, 0.8):
-        model = PrivateFairClassifier(2, schema=schema, release_share=share).fit(X, y)
+        model = PrivateFairClassifier(2, schema=schema, division={"release_share": share}).fit(X, y)
         privacy = model.certificate_.privacy
         assert abs(privacy.records - 3000) <= 2 * privacy.records_error  # six deviations
 
@@ -218,7 +204,7 @@ def test_the_noisy_number_of_records_covers_the_true_one(loan_schema):
 def test_a_file_keeps_the_number_of_records_and_derives_the_grades(loan_schema, tmp_path):
     X, y = make_loans(3000)
     schema = replace(loan_schema, rows=None)
-    model = PrivateFairClassifier(9, schema=schema, rule="algorithm2", release_share=0.7).fit(X, y)
+    model = Algorithm2(9, schema=schema, release_share=0.7).fit(X, y)
     read = load_model(save_model(model, tmp_path / "model.dpfair"))
     assert read.certificate_.judgements == model.certificate_.judgements
     assert "Judged" not in json.dumps(model.certificate_.to_json())

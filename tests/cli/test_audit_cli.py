@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import json
-from importlib import import_module
 
+import numpy as np
 import pytest
+import typer
 from sample_tables import LOANS, make_loans
 
-from dpfair import InputError, PrivateFairClassifier, PrivateLogisticRegression, Schema, save_model
-from dpfair.audit import mechanisms
-from dpfair.audit import replay as replay_module
-from dpfair.audit.catalogue import CATALOGUE
+from dpfair import (
+    Algorithm2,
+    FairPostProcessor,
+    InputError,
+    LogisticLearner,
+    Schema,
+    cli,
+    save_model,
+)
+from dpfair.audit.catalogue import CATALOGUE, Method, small_model
 from dpfair.audit.counts import count_mechanisms
+from dpfair.audit.distinguish import Listening
+from dpfair.audit.mechanisms import library_mechanisms
 from dpfair.audit.precision import STATED, precision_mechanisms
-from dpfair.cli import _run
-from dpfair.methods.post_processor import FairPostProcessor
-from dpfair.privacy.noise import Noise
-
-COMMAND = import_module("dpfair.cli.audit")  # its name in the package is the function's
+from dpfair.cli.audit import audit_mechanisms, audit_method, audit_model, show
 
 
 @pytest.fixture(scope="module")
@@ -29,55 +34,66 @@ def models(tmp_path_factory):
         "model": {},
         "seeded": {"random_state": 1},
     }.items():
-        model = PrivateFairClassifier(
-            2,
-            schema=Schema.from_dict(LOANS),
-            rule="algorithm2",
-            learner=PrivateLogisticRegression(steps=5),
-            **settings,
+        model = Algorithm2(
+            2, schema=Schema.from_dict(LOANS), learner=LogisticLearner(steps=5), **settings
         ).fit(X, y)
         save_model(model, folder / f"{name}.dpfair")
     return folder
 
 
-@pytest.fixture
-def few_mechanisms(monkeypatch):
-    """Two mechanisms stand for all."""
-    chosen = [count_mechanisms()[0], precision_mechanisms()[1]]
-    monkeypatch.setattr(mechanisms, "library_mechanisms", lambda: chosen)
+class HalfTheNoise(Listening):
+    """Counts have half of the noise that they are charged for."""
+
+    def discrete_laplace(self, parameter, size):
+        return super().discrete_laplace(2 * parameter, size)
 
 
-@pytest.fixture(autouse=True)
-def quick(monkeypatch):
-    """Few neighbours, and no certificates for what only the release is looked at."""
-    monkeypatch.setattr(COMMAND, "NEIGHBOURS", 0)
-    monkeypatch.setattr(FairPostProcessor, "_certify", lambda self, ledger, **_: None)
+class NoNoise(Listening):
+    """Counts are exact."""
+
+    def discrete_laplace(self, parameter, size):
+        return [0] * size
 
 
 def run(capsys, *arguments):
     capsys.readouterr()
-    code = _run(["audit", *map(str, arguments)])
+    code = cli.run(["audit", *map(str, arguments)])
     captured = capsys.readouterr()
     return code, captured.out, captured.err
 
 
-def half_the_noise(monkeypatch):
-    exact = Noise.discrete_laplace
-    monkeypatch.setattr(
-        Noise, "discrete_laplace", lambda self, parameter, size: exact(self, 2 * parameter, size)
-    )
+def shown(capsys, report, *, as_json=False):
+    """The exit code and what is printed about a report."""
+    capsys.readouterr()
+    try:
+        show(report, as_json=as_json)
+    except typer.Exit as end:
+        return end.exit_code, capsys.readouterr().out
+    return 0, capsys.readouterr().out
 
 
-def test_mechanisms_are_a_table_that_explains_itself(few_mechanisms, capsys):
-    code, out, err = run(capsys, "mechanisms", "--samples", "10000", "--seed", "1")
-    assert (code, err) == (0, "")
+def mechanisms(samples, noise=Listening, seed=1):
+    """Two mechanisms stand for all."""
+    chosen = [count_mechanisms()[0], precision_mechanisms()[1]]
+    return audit_mechanisms(chosen, samples, noise(seed))
+
+
+def method(kind=FairPostProcessor, samples=100, noise=Listening):
+    """An audit of a small post-processor, or of a subclass with a mistake, on few tables."""
+    entry = Method("post-processor", "A rule", lambda *how: small_model(kind, *how))
+    return audit_method(entry, samples, noise(1), neighbours=0)
+
+
+def test_mechanisms_are_a_table_that_explains_itself(capsys):
+    code, out = shown(capsys, mechanisms(10000))
+    assert code == 0
     lines = out.splitlines()
     assert lines[3].split() == ["mechanism", "epsilon", "delta", "epsilon", "samples", "verdict"]
     count = lines[4]
     assert count.startswith("count ")
-    claimed, delta, shown, samples = (float(word) for word in count.split()[1:5])
+    claimed, delta, proved, samples = (float(word) for word in count.split()[1:5])
     assert (claimed, delta, samples) == (2, 0, 10000)
-    assert 1.6 < shown <= 2
+    assert 1.6 < proved <= 2
     assert count.endswith("within the claim")
     assert lines[5].endswith(STATED)
     assert "99.9 % confidence" in out
@@ -87,8 +103,17 @@ def test_mechanisms_are_a_table_that_explains_itself(few_mechanisms, capsys):
     assert max(map(len, lines)) <= 100
 
 
-def test_the_columns_stand_under_their_heads(few_mechanisms, capsys):
-    _, out, _ = run(capsys, "mechanisms", "--samples", "400", "--seed", "1")
+def test_all_mechanisms_of_the_library_are_audited(capsys):
+    code, out, err = run(capsys, "mechanisms", "--samples", "1200", "--seed", "1")
+    assert (code, err) == (0, "")
+    assert out.startswith("Every mechanism of the library, run on neighbouring inputs\n")
+    for mechanism in library_mechanisms():
+        assert f"\n{mechanism.name} " in out
+    assert out.splitlines()[-1] == "Passed."
+
+
+def test_the_columns_stand_under_their_heads(capsys):
+    _, out = shown(capsys, mechanisms(400))
     head, *rows = out.splitlines()[3:6]
     for row in rows:
         assert len(row[: row.rindex(row.split("  ")[-1])]) >= head.index("verdict")
@@ -96,10 +121,10 @@ def test_the_columns_stand_under_their_heads(few_mechanisms, capsys):
         assert row[head.index("verdict")] != " "
 
 
-def test_data_say_the_same_as_the_table(few_mechanisms, capsys):
-    arguments = ("mechanisms", "--samples", "2000", "--seed", "1")
-    _, text, _ = run(capsys, *arguments)
-    code, out, _ = run(capsys, *arguments, "--json")
+def test_data_say_the_same_as_the_table(capsys):
+    report = mechanisms(2000)
+    _, text = shown(capsys, report)
+    code, out = shown(capsys, report, as_json=True)
     result = json.loads(out)
     assert code == 0
     assert result["passed"] is True
@@ -111,18 +136,18 @@ def test_data_say_the_same_as_the_table(few_mechanisms, capsys):
         assert finding["hits"][0] <= finding["trials"][0]
 
 
-def test_without_a_seed_every_audit_has_other_samples(few_mechanisms, capsys):
-    results = [run(capsys, "mechanisms", "--samples", "2000", "--json")[1] for _ in range(2)]
+def test_without_a_seed_every_audit_has_other_samples():
+    results = [mechanisms(2000, seed=None).to_json() for _ in range(2)]
     assert results[0] != results[1]
 
 
-def test_too_little_noise_is_a_failed_check(few_mechanisms, capsys, monkeypatch):
-    half_the_noise(monkeypatch)
-    code, out, _ = run(capsys, "mechanisms", "--samples", "4000", "--seed", "1")
+def test_too_little_noise_is_a_failed_check(capsys):
+    report = mechanisms(4000, HalfTheNoise)
+    code, out = shown(capsys, report)
     assert code == 1
     assert "EXCEEDS ITS CLAIM" in out
     assert out.splitlines()[-1] == "FAILED: 1 of 2 checks."
-    code, out, _ = run(capsys, "mechanisms", "--samples", "4000", "--seed", "1", "--json")
+    code, out = shown(capsys, report, as_json=True)
     assert code == 1
     assert json.loads(out)["passed"] is False
     assert json.loads(out)["findings"][0]["failed"] is True
@@ -131,7 +156,8 @@ def test_too_little_noise_is_a_failed_check(few_mechanisms, capsys, monkeypatch)
 def test_a_method_is_replayed_and_plays_the_canary_game(capsys):
     code, out, err = run(capsys, "post-processor", "--samples", "100", "--seed", "1")
     assert (code, err) == (0, "")
-    assert out.startswith("post-processor: The paper's rule on top of a public classifier")
+    [entry] = [entry for entry in CATALOGUE if entry.name == "post-processor"]
+    assert out.startswith(f"post-processor: {entry.description}\n")
     for relation in ("add_remove", "replace_one"):
         assert f"Replay under {relation:<11}" in out
     assert out.count("pairs of tables: no violation\n") == 2
@@ -140,28 +166,28 @@ def test_a_method_is_replayed_and_plays_the_canary_game(capsys):
     assert out.splitlines()[-1] == "Passed."
 
 
-def test_a_method_that_forgets_its_noise_fails(capsys, monkeypatch):
-    monkeypatch.setattr(Noise, "discrete_laplace", lambda self, parameter, size: [0] * size)
-    code, out, _ = run(capsys, "post-processor", "--samples", "450", "--seed", "1")
+def test_a_method_that_forgets_its_noise_fails(capsys):
+    code, out = shown(capsys, method(samples=450, noise=NoNoise))
     assert code == 1
     assert "EXCEEDS ITS CLAIM" in out
 
 
-def test_a_violation_of_a_replay_is_told_and_fails(capsys, monkeypatch):
-    """Exact counts beside the noisy ones."""
-    release = FairPostProcessor._release
+class Leaky(FairPostProcessor):
+    """Keeps an exact count beside the noisy ones."""
 
-    def leaky(self, cells, groups, ledger, dependence):
-        release(self, cells, groups, ledger, dependence)
-        self.exact_ = len(cells)
+    def train(self, records, run):
+        self.exact_ = len(records)
+        return super().train(records, run)
 
-    monkeypatch.setattr(FairPostProcessor, "_release", leaky)
-    code, out, _ = run(capsys, "post-processor", "--samples", "100", "--seed", "1")
+
+def test_a_violation_of_a_replay_is_told_and_fails(capsys):
+    report = method(Leaky)
+    code, out = shown(capsys, report)
     assert code == 1
     assert "VIOLATIONS" in out
     assert "exact_" in out
     assert "more" in out
-    code, out, _ = run(capsys, "post-processor", "--samples", "100", "--seed", "1", "--json")
+    code, out = shown(capsys, report, as_json=True)
     assert code == 1
     assert len(json.loads(out)["replays"][0]["violations"]) > 10
 
@@ -181,9 +207,9 @@ def test_a_model_file_is_audited_entry_by_entry(models, capsys):
     assert count["lower_bound"] > 1.4
 
 
-def test_a_model_is_audited_with_the_noise_of_this_installation(models, capsys, monkeypatch):
-    half_the_noise(monkeypatch)
-    code, out, _ = run(capsys, models / "model.dpfair", "--samples", "3000", "--seed", "1")
+def test_a_model_is_audited_with_the_noise_of_this_installation(models, capsys):
+    report = audit_model(models / "model.dpfair", 3000, HalfTheNoise(1))
+    code, out = shown(capsys, report)
     assert code == 1
     [line] = [line for line in out.splitlines() if "EXCEEDS" in line]
     assert line.startswith("release: count the accepted")
@@ -192,7 +218,7 @@ def test_a_model_is_audited_with_the_noise_of_this_installation(models, capsys, 
 def test_a_seeded_model_says_that_it_is_not_private(models, capsys):
     code, _, err = run(capsys, models / "seeded.dpfair", "--samples", "400", "--seed", "1")
     assert code == 0
-    assert "says itself that it is not private" in err
+    assert "the certificate says that this model is not private: the noise came from a seed" in err
 
 
 def test_data_about_a_model_say_whether_it_is_private(models, capsys):
@@ -204,11 +230,11 @@ def test_data_about_a_model_say_whether_it_is_private(models, capsys):
     assert (private["private"], private["leaks"]) == (True, [])
 
 
-def replays(capsys, relation):
+def replays(capsys, relation, kind=FairPostProcessor):
     """The replay of a method under a relation as data, and the text about all of it."""
-    arguments = ("post-processor", "--samples", "100", "--seed", "1")
-    code, text, _ = run(capsys, *arguments)
-    result = json.loads(run(capsys, *arguments, "--json")[1])
+    report = method(kind)
+    code, text = shown(capsys, report)
+    result = json.loads(shown(capsys, report, as_json=True)[1])
     [replay] = [found for found in result["replays"] if found["relation"] == relation]
     assert result["passed"] is (code == 0)
     return code, text, replay
@@ -221,16 +247,17 @@ def test_data_about_a_replay_tell_what_was_looked_at(capsys):
     assert replay["blind_spots"] == []
 
 
-def test_fits_that_fail_are_a_failed_check(capsys, monkeypatch):
-    fit = FairPostProcessor.fit
+class Failing(FairPostProcessor):
+    """Has no fit for one of the relations."""
 
-    def broken(self, *records):
+    def fit(self, X, y=None, sensitive_features=None):
         if self.relation == "replace_one":
             raise InputError("There is no such relation.")
-        return fit(self, *records)
+        return super().fit(X, y, sensitive_features)
 
-    monkeypatch.setattr(FairPostProcessor, "fit", broken)
-    code, text, replay = replays(capsys, "replace_one")
+
+def test_fits_that_fail_are_a_failed_check(capsys):
+    code, text, replay = replays(capsys, "replace_one", Failing)
     assert code == 1
     assert f"{replay['pairs']} of {replay['pairs']} fits failed: they show nothing." in text
     assert "No fit asked for a noisy answer" in text
@@ -239,12 +266,18 @@ def test_fits_that_fail_are_a_failed_check(capsys, monkeypatch):
     assert (replay["violations"], replay["passed"]) == ([], False)
 
 
-def test_a_scope_that_no_neighbour_touches_is_a_failed_check(capsys, monkeypatch):
-    monkeypatch.setattr(replay_module, "_moved", lambda first, second: frozenset())
-    code, text, replay = replays(capsys, "add_remove")
+class Blind(FairPostProcessor):
+    """Counts nobody, so that no neighbour can move a count."""
+
+    def train(self, records, run):
+        return super().train(records.take(np.arange(0)), run)
+
+
+def test_a_scope_that_no_neighbour_touches_is_a_failed_check(capsys):
+    code, text, replay = replays(capsys, "add_remove", Blind)
     assert code == 1
     [scope] = replay["asked"]
-    assert f"No neighbour moved a value of scope {scope!r}" in text
+    assert f"No neighbour changed a value of scope {scope!r}" in text
     assert replay["touched"] == []
     assert text.splitlines()[-1].startswith("FAILED: 2 of")
 

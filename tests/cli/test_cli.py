@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
 import pytest
 from sample_tables import LOANS, make_loans
 
-from dpfair import Schema
-from dpfair.certificate.claims import round_down, round_up
-from dpfair.cli import _run
+from dpfair import Schema, cli
+from dpfair.certificate.text import round_down, round_up
+from dpfair.cli.frontier import remarks, table
 from dpfair.fairness.frontier import FrontierPoint
 from dpfair.fairness.rules import Rule
 
@@ -30,10 +29,11 @@ def folder(tmp_path_factory):
     for name, options in {
         "m": [],
         "odds": ["--notion", "equalized_odds", "--tolerance", "0.02"],
-        "paper": ["--rule", "algorithm2"],
+        "paper": ["--method", "algorithm2"],
+        "plain": ["--method", "logistic"],
     }.items():
         out = ["--out", str(path / f"{name}.dpfair"), "--seed", "1"]
-        assert _run(["fit", *fit_options(path), *out, *options]) == 0
+        assert cli.run(["fit", *fit_options(path), *out, *options]) == 0
     return path
 
 
@@ -43,7 +43,7 @@ def fit_options(path, data="loans.csv"):
 
 def run(capsys, *arguments):
     capsys.readouterr()
-    code = _run([str(a) for a in arguments])
+    code = cli.run([str(a) for a in arguments])
     captured = capsys.readouterr()
     return code, captured.out, captured.err
 
@@ -89,7 +89,7 @@ def test_every_option_of_fit_reaches_the_model(folder, capsys):
     def fit(*options):
         return run_json(capsys, "fit", *fit_options(folder), "--seed", "1", *options)
 
-    paper = fit("--rule", "algorithm2", "--composition", "basic", "--target", "lower")
+    paper = fit("--method", "algorithm2", "--composition", "basic", "--target", "lower")
     assert paper["method"] == "Algorithm 2"
     assert [e["scope"] for e in paper["ledger"]] == ["train", "release"]
     reuse = fit("--mode", "reuse")
@@ -134,24 +134,24 @@ def test_frontier_prints_every_tolerance_with_its_bounds(folder, capsys):
     assert f">= {round_down(result['points'][0]['accuracy_bound'])}" in out
 
 
-def test_a_frontier_marks_constant_rules_and_gaps_that_are_too_large(capsys, monkeypatch):
+def test_a_frontier_marks_constant_rules_and_gaps_that_are_too_large():
     """Groups that share a threshold cannot always keep within the allowed gap."""
     points = [
         FrontierPoint(0.0, 0.7, 0.0, 0.6, 0.0, Rule([[0, 0]])),
         FrontierPoint(0.1, 0.8, 0.3, 0.7, 0.5, Rule([[0, 1]])),
     ]
-    model = SimpleNamespace(
-        notion="demographic_parity",
-        frontier=lambda notion, allowed: points,
-        certificate_=SimpleNamespace(fairness=SimpleNamespace(confidence=0.95)),
-    )
-    monkeypatch.setattr("dpfair.models.file.load_model", lambda path: model)
-    code, out, err = run(capsys, "frontier", "m.dpfair")
-    assert code == 0
-    first, second = out.splitlines()[1:]
+    _, first, second = table(points)
     assert first.endswith("accepts nobody")
     assert second.endswith("more than is allowed")
-    assert "small groups share a threshold" in err
+    [remark] = remarks(points, "")
+    assert "small groups share a threshold" in remark
+
+
+def test_a_frontier_says_why_it_is_not_certified():
+    point = FrontierPoint(0.0, 0.7, 0.0, None, None, Rule([[0, 1]]))
+    assert list(remarks([point], "they trained")) == ["NOT CERTIFIED: they trained."]
+    assert list(remarks([point], "")) == ["NOT CERTIFIED: there is only one group."]
+    assert list(table([point]))[1].split()[-2:] == ["none", "none"]
 
 
 def test_a_batch_says_what_it_protects_and_its_bound(folder, capsys):
@@ -326,7 +326,10 @@ BAD = {
     "unknown command": (["fix"], "fix"),
     "no model": (["evaluate", "none.dpfair", "{loans}"], "no model file"),
     "bad model": (["predict", "{loans}", "{loans}"], "not a valid dpfair model"),
-    "unknown group": (["predict", "{model}", "{martian}"], "group the model never knew"),
+    "unknown group": (
+        ["predict", "{model}", "{martian}"],
+        "group that the schema does not declare",
+    ),
     "missing feature": (["predict", "{model}", "{narrow}"], "no column"),
     "missing label": (["evaluate", "{model}", "{unlabelled}"], "no label column"),
     "account both": (account("1", "1", "--epsilon", "1"), "either"),
@@ -341,12 +344,15 @@ BAD = {
     "unknown notion": (["fit", "{loans}", "--notion", "fair"], "notion"),
     "tolerance of two": (["fit", "{loans}", "--tolerance", "2"], "tolerance in [0, 1]"),
     "target of 1.5": (["fit", "{loans}", "--target", "1.5"], "in [0, 1]"),
-    "target of words": (["fit", "{loans}", "--target", "upper"], "target must be a number"),
-    "unknown rule": (["fit", "{loans}", "--rule", "best"], "rule"),
+    "target of words": (
+        ["fit", "{loans}", "--target", "upper"],
+        "--target to be a number or none",
+    ),
+    "the option of earlier versions": (["fit", "{loans}", "--rule", "algorithm2"], "--rule"),
     "unknown mode": (["fit", "{loans}", "--mode", "fast"], "mode"),
     "reuse with basic composition": (
         ["fit", "{loans}", "--mode", "reuse", "--composition", "basic"],
-        "algorithm2",
+        "no setting 'composition': it needs --method algorithm2",
     ),
     "check of a certified fit": (["fit", "{loans}", "--check-share", ".2"], "mode='reuse'"),
     "numeric groups": (["fit", "{loans}", "--sensitive", "age"], "no categorical column 'age'"),
@@ -356,12 +362,12 @@ BAD = {
         ["fit", "{loans}", "--target", ".5", "--capacity", ".2"],
         "exceeds the capacity",
     ),
-    "one cost": (["fit", "{loans}", "--costs", "1"], "two numbers"),
-    "costs of text": (["fit", "{loans}", "--costs", "a,b"], "--costs"),
+    "one cost": (["fit", "{loans}", "--costs", "1"], "--costs to be two numbers such as 1,5"),
+    "costs of text": (["fit", "{loans}", "--costs", "a,b"], "--costs to be two numbers"),
     "negative costs": (["fit", "{loans}", "--costs=-1,2"], "cost"),
     "paper with odds": (
-        ["fit", "{loans}", "--rule", "algorithm2", "--notion", "equalized_odds"],
-        "one acceptance rate",
+        ["fit", "{loans}", "--method", "algorithm2", "--notion", "equalized_odds"],
+        "no setting 'notion': it needs --method fair",
     ),
     "batch of odds": (["predict", "{odds}", "{loans}", "--batch"], "not rates by label"),
     "batch epsilon": (
@@ -369,7 +375,9 @@ BAD = {
         "epsilon > 0",
     ),
     "batch epsilon alone": (["predict", "{model}", "{loans}", "--batch-epsilon", "1"], "--batch"),
-    "frontier of the paper": (["frontier", "{paper}"], "rule='optimal'"),
+    "batch of the paper": (["predict", "{paper}", "{loans}", "--batch"], "the method fair"),
+    "frontier of the paper": (["frontier", "{paper}"], "a model of the method fair"),
+    "frontier of training alone": (["frontier", "{plain}"], "has no table of scores"),
     "frontier of nothing": (["frontier", "none.dpfair"], "no model file"),
     "frontier notion": (["frontier", "{model}", "--notion", "fair"], "notion"),
     "frontier tolerance": (["frontier", "{model}", "--tolerances", "2"], "tolerance in [0, 1]"),
@@ -384,7 +392,7 @@ def bad_files(folder, tmp_path_factory):
     frame = pl.read_csv(folder / "loans.csv")
     base = Schema.from_dict(LOANS).to_dict()
     files = {"loans": folder / "loans.csv", "model": folder / "m.dpfair"}
-    files |= {name: folder / f"{name}.dpfair" for name in ("odds", "paper")}
+    files |= {name: folder / f"{name}.dpfair" for name in ("odds", "paper", "plain")}
     texts = {
         "broken": "label = [",
         "three": json.dumps(base | {"label": {"name": "repaid", "values": ["a", "b", "c"]}}),

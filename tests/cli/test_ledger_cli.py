@@ -7,13 +7,13 @@ import os
 import sqlite3
 
 import pytest
+from privacy.ledger_file.forging import forge_rows, make_first_format
 from sample_tables import LOANS
 
-from dpfair import BudgetError, PrivateFairClassifier, Schema
-from dpfair.cli import _run
+from dpfair import BudgetError, PrivateFairClassifier, Schema, cli
 from dpfair.privacy.events import noisy_table
-from dpfair.privacy.ledger_file.file import LedgerFile
-from dpfair.privacy.payment import whole_event
+from dpfair.privacy.ledger_file import LedgerFile
+from dpfair.privacy.ledger_file.rows import Declared
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def ledger(path):
 
 def run(capsys, *arguments):
     capsys.readouterr()
-    code = _run(["ledger", *map(str, arguments)])
+    code = cli.run(["ledger", *map(str, arguments)])
     captured = capsys.readouterr()
     return code, captured.out, captured.err
 
@@ -145,12 +145,11 @@ def test_what_show_says_is_granted(capsys, path):
     asked = ["fit", "none.csv", "--schema", str(folder / "loans.json"), "--ledger", str(path)]
     asked += ["--dry-run", "--epsilon"]
     model = PrivateFairClassifier(2, schema=Schema.from_dict(LOANS))
-    charges = [(scope, event) for scope, _, event in model.planned_events(model.schema)]
-    LedgerFile(path).charge(whole_event(charges), scope="", purpose="fit")
+    LedgerFile(path).charge(model.plan().event, scope="", purpose="fit")
     most = run_json(capsys, "show", path)["next"]
     assert most["fit"] < 0.9  # of the 1 that is not spent
-    assert _run([*asked, str(most["fit"])]) == 0
-    assert _run([*asked, str(1.01 * most["fit"])]) == 3
+    assert cli.run([*asked, str(most["fit"])]) == 0
+    assert cli.run([*asked, str(1.01 * most["fit"])]) == 3
     assert "would be granted to this job" in capsys.readouterr().err
     ledger = LedgerFile(path)
     ledger.check(noisy_table(str(most["pure"]), "add_remove"), scope="", purpose="x")
@@ -186,12 +185,8 @@ def test_a_scope_is_declared_once(capsys, path):
     assert LedgerFile(path).head == found["head"]
 
 
-def test_a_ledger_of_another_format_is_told_what_to_do(capsys, path, monkeypatch):
-    from dpfair.privacy.ledger_file import rows as ledger_rows
-
-    with monkeypatch.context() as patch:
-        patch.setattr(ledger_rows, "FORMAT", 1)
-        LedgerFile.create(path, 3, 1e-5)
+def test_a_ledger_of_another_format_is_told_what_to_do(capsys, path):
+    make_first_format(path)
     for command in ("show", "verify", "export"):
         assert "is of format 1" in refused(capsys, command, path)
 
@@ -237,9 +232,9 @@ def test_what_cannot_be_verified_is_bad_input(capsys, ledger, path, tmp_path):
     assert "no ledger file" in refused(capsys, "verify", tmp_path / "nothing")
 
 
-def test_another_layout_is_said(capsys, ledger, path, monkeypatch):
+def test_another_layout_is_said(capsys, ledger, path):
+    forge_rows(path, Declared("elsewhere", sqlite="3.99.0"))
     whole = bytearray(path.read_bytes())
-    monkeypatch.setattr(sqlite3, "sqlite_version", "3.99.0")
     whole[whole.index(bytes(64), 4096)] ^= 1
     path.write_bytes(whole)
     code, out, _ = run(capsys, "verify", path)

@@ -10,8 +10,10 @@ import polars as pl
 import pytest
 from sample_tables import LOANS, make_loans
 
-from dpfair import LedgerFile, Schema, load_model
-from dpfair.cli import _run
+from dpfair import LedgerFile, LogisticLearner, cli, load_model
+from dpfair.learners import LEARNERS
+from dpfair.learners.scorer import MAX_WEIGHTS
+from dpfair.methods.limits import MAX_HEADER
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +23,7 @@ def model(tmp_path_factory):
     write_inputs(folder)
     where = [str(folder / "loans.csv"), "--schema", str(folder / "loans.json")]
     out = folder / "m.dpfair"
-    assert _run(["fit", *where, "--epsilon", "1", "--mode", "reuse", "--out", str(out)]) == 0
+    assert cli.run(["fit", *where, "--epsilon", "1", "--mode", "reuse", "--out", str(out)]) == 0
     return out.read_bytes()
 
 
@@ -49,7 +51,7 @@ def contents(folder):
 
 def refused(capsys, *arguments, code=2):
     capsys.readouterr()
-    found = _run([str(a) for a in arguments])
+    found = cli.run([str(a) for a in arguments])
     out, said = capsys.readouterr()
     assert (found, out) == (code, "")
     assert said.startswith("dpfair: ")
@@ -144,16 +146,24 @@ def test_a_paid_model_is_rescued_when_its_place_fails(options, folder, capsys, m
     assert len(paid) == 1
 
 
-def test_a_model_that_the_ledger_has_no_space_for_is_rescued(folder, capsys, monkeypatch):
-    from dpfair.errors import LedgerFileError
+class Meddling(LogisticLearner):
+    """Makes the ledger file unusable while it trains, when the job is paid."""
 
-    def full(*_):
-        raise LedgerFileError("There is no space left for loans.ledger.")
+    def train(self, *how):
+        os.chmod("loans.ledger", 0o644)
+        return super().train(*how)
 
-    monkeypatch.setattr(LedgerFile, "keep", full)
-    said = refused(capsys, *PAID, "--key", "monday")
-    [rescued] = folder.glob("rescued-*")
-    assert f"no space left for loans.ledger. The model was written to {rescued} instead" in said
+
+def test_a_model_that_the_ledger_cannot_keep_is_rescued(folder, capsys):
+    LEARNERS["meddling"] = Meddling
+    try:
+        said = refused(capsys, *PAID, "--learner", "meddling", "--key", "monday")
+        [rescued] = folder.glob("rescued-*")
+        assert "chmod 600" in said
+        assert f"The model was written to {rescued} instead" in said
+        assert load_model(rescued).ledger_.row is not None
+    finally:
+        del LEARNERS["meddling"]
 
 
 def test_a_report_that_fails_after_its_model_is_one_sentence(folder, capsys, monkeypatch):
@@ -174,30 +184,49 @@ def test_decisions_and_exports_that_fail_are_one_sentence(folder, capsys, monkey
     [
         ("0.0003", [], "0.000378"),
         ("0.0005", ["--mode", "certified"], "0.000661"),
-        ("0.0001", ["--mode", "certified", "--rule", "algorithm2"], "0.000103"),
+        ("0.0001", ["--method", "algorithm2"], "0.000103"),
         ("0.0005", ["--check-share", "0.2", "--sensitive", "sex,job"], "0.00114"),
     ],
 )
 def test_too_small_a_budget_is_refused_with_the_least_that_works(
     epsilon, more, least, folder, capsys
 ):
-    arguments = [*FIT, *more, "--out", "new", "--epsilon"]
+    plain = FIT[:-2] if "--mode" in more or "--method" in more else FIT
+    arguments = [*plain, *more, "--out", "new", "--epsilon"]
     assert f"the smallest epsilon that works is {least}." in refused(capsys, *arguments, epsilon)
     assert not LedgerFile("loans.ledger").entries
-    assert _run([*arguments, least]) == 0
+    assert cli.run([*arguments, least]) == 0
     assert load_model("new").epsilon == float(least)
 
 
-def test_a_schema_that_no_model_file_can_hold_is_refused_before_anything_is_paid(
-    folder, capsys, monkeypatch
-):
-    from dpfair.methods import limits as model_limits
+LARGE = {
+    "too long to write": (
+        [{"name": "x", "kind": "categorical", "values": ["a" * (MAX_HEADER + 1), "b"]}],
+        "The schema is too long for a model file",
+    ),
+    "too wide to train": (
+        [
+            {"name": f"x{n}", "kind": "categorical", "values": [str(i) for i in range(10_000)]}
+            for n in range(1 + MAX_WEIGHTS // 10_000)
+        ],
+        f"Expected at most {MAX_WEIGHTS} weights",
+    ),
+}
 
-    length = len(json.dumps(Schema.from_dict(LOANS).to_dict()))
-    for limit, most in {"MAX_HEADER": length, "MAX_WEIGHTS": 5, "_MAX_MECHANISMS": 1}.items():
-        with monkeypatch.context() as patch:
-            patch.setattr(model_limits, limit, most)
-            refused(capsys, *PAID)
+
+@pytest.mark.parametrize("large", LARGE)
+def test_a_schema_that_no_model_file_can_hold_is_refused_before_anything_is_paid(
+    large, folder, capsys
+):
+    columns, said = LARGE[large]
+    (folder / "loans.json").write_text(json.dumps({**LOANS, "columns": columns}))
+    assert said in refused(capsys, *PAID, "--out", "new")
+    assert not LedgerFile("loans.ledger").entries
+
+
+def test_a_plan_that_no_model_file_can_hold_is_refused_before_anything_is_paid(folder, capsys):
+    many = ["--set", "solver=sgd", "--set", "steps=3000000", "--set", "noise_multiplier=1000"]
+    assert "Expected at most 2000000 steps" in refused(capsys, *PAID, *many, "--out", "new")
     assert not LedgerFile("loans.ledger").entries
 
 
@@ -213,11 +242,11 @@ def test_an_evaluation_is_refused_before_its_table_is_read(folder, capsys):
 
 
 def test_an_astronomical_budget_is_printed_in_a_few_digits(folder, capsys):
-    assert _run(["ledger", "init", "big.ledger", "--epsilon", "1e300", "--delta", "1e-5"]) == 0
+    assert cli.run(["ledger", "init", "big.ledger", "--epsilon", "1e300", "--delta", "1e-5"]) == 0
     capsys.readouterr()
     for command in ("show", "history"):
-        assert _run(["ledger", command, "big.ledger"]) == 0
-    assert _run(["ledger", "show", "big.ledger"]) == 0
+        assert cli.run(["ledger", command, "big.ledger"]) == 0
+    assert cli.run(["ledger", "show", "big.ledger"]) == 0
     out = capsys.readouterr().out
     assert "budget   epsilon 1e+300" in out
     assert "spent    epsilon 0.0000" in out

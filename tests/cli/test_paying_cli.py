@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
+from types import SimpleNamespace
 
 import pytest
 from sample_tables import LOANS, make_loans
 
-from dpfair import LedgerFile
-from dpfair.cli import _run
-from dpfair.errors import BudgetError, LedgerFileError
+from dpfair import (
+    ChargeTo,
+    LedgerFile,
+    LogisticLearner,
+    PrivateFairClassifier,
+    Schema,
+    cli,
+)
+from dpfair.learners import LEARNERS
 
 
 @pytest.fixture
@@ -25,7 +33,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def run(capsys, *arguments):
-    code = _run([str(a) for a in arguments])
+    code = cli.run([str(a) for a in arguments])
     out, err = capsys.readouterr()
     return code, out, err
 
@@ -70,16 +78,11 @@ def test_a_job_tried_again_gets_the_same_model_for_nothing(folder, capsys):
     assert "Accuracy" in out
 
 
-def test_a_job_that_crashed_after_paying_is_not_drawn_again(folder, capsys, monkeypatch):
-    from dpfair.cli import paying
-
-    def crash(*_):
-        raise BudgetError("power failure")
-
-    monkeypatch.setattr(paying, "keep_model", crash)
-    assert fit(capsys, "--key", "nightly")[0] == 3
-    monkeypatch.undo()
-    monkeypatch.chdir(folder)
+def test_a_job_that_crashed_after_paying_is_not_drawn_again(folder, capsys):
+    """The same job from Python pays, and keeps nothing in the ledger."""
+    payer = ChargeTo("loans.ledger", key="nightly")
+    schema = Schema.from_dict(LOANS)
+    PrivateFairClassifier(1, schema=schema, mode="reuse", ledger=payer).fit(*make_loans(400))
     code, out, err = fit(capsys, "--key", "nightly")
     assert code == 2
     assert out == ""
@@ -134,7 +137,7 @@ def test_a_refused_job_passes_with_the_epsilon_that_it_is_told(folder, capsys):
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        (["--seed", "1"], "not private"),
+        (["--seed", "1"], "private work only, and the noise came from a seed"),
         (["--relation", "replace_one"], "about add_remove neighbours"),
         (["--unit", "age", "--rows-per-unit", "2"], "protects every record"),
         (["--key", ""], "key"),
@@ -240,7 +243,7 @@ def test_a_key_belongs_to_one_job(folder, capsys):
         assert "belongs to another job" in err
     code, _, err = fit(capsys, "--key", "k", "--seed", "3")
     assert code == 2
-    assert "a seed is not private" in err
+    assert "private work only, and the noise came from a seed" in err
 
 
 def test_an_evaluation_over_the_budget_ends_with_3_before_the_table_is_read(folder, capsys):
@@ -258,15 +261,27 @@ def test_what_is_paid_for_is_not_thrown_away(folder, capsys):
     assert not LedgerFile("loans.ledger").entries
 
 
-def test_paid_numbers_are_shown_though_they_cannot_be_kept(folder, capsys, monkeypatch):
-    fit(capsys, "--out", "m.dpfair")
+class Meddling(LogisticLearner):
+    """Makes the ledger file unusable while its scorer scores, when the job is paid."""
 
-    def full(*_):
-        raise LedgerFileError("There is no space left.")
+    def restore(self, schema, tensors):
+        scorer = super().restore(schema, tensors)
+        return SimpleNamespace(
+            tensors=scorer.tensors,
+            scores=lambda records: os.chmod("loans.ledger", 0o644) or scorer.scores(records),
+        )
 
-    monkeypatch.setattr(LedgerFile, "keep", full)
-    paid = ("--private-epsilon", "0.5", "--ledger", "loans.ledger", "--key", "numbers")
-    code, out, err = run(capsys, "evaluate", "m.dpfair", "loans.csv", *paid)
-    assert code != 0
-    assert "no space left" in err
+
+def test_paid_numbers_are_shown_though_they_cannot_be_kept(folder, capsys):
+    LEARNERS["meddling"] = Meddling
+    try:
+        assert fit(capsys, "--learner", "meddling", "--out", "m.dpfair")[0] == 0
+        paid = ("--private-epsilon", "0.5", "--ledger", "loans.ledger", "--key", "numbers")
+        code, out, err = run(capsys, "evaluate", "m.dpfair", "loans.csv", *paid)
+    finally:
+        del LEARNERS["meddling"]
+    assert code == 2
+    assert "chmod 600" in err
     assert "Accuracy" in out
+    os.chmod("loans.ledger", 0o600)
+    assert len(LedgerFile("loans.ledger").entries) == 2

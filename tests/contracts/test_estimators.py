@@ -1,10 +1,12 @@
-"""What every estimator must do, found by walking the list; a new method is one line here."""
+"""What scikit-learn asks of every method, and what fair models must do on a larger table."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+import sklearn
+from contracts.cases import parameter
+from contracts.checks import accepts_at_the_stated_rate
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_validate
@@ -13,24 +15,34 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dpfair import (
+    Algorithm2,
     FairPostProcessor,
     InputError,
     PrivateFairClassifier,
     PrivateLogisticRegression,
     PrivateSearchCV,
 )
-from dpfair.methods.dp_fermi.method import DPFermi
-
-ESTIMATORS = [
-    PrivateLogisticRegression(),
-    PrivateFairClassifier(),
-    FairPostProcessor(LogisticRegression()),
-    DPFermi(),
-    PrivateSearchCV(PrivateLogisticRegression(), {"steps": [10]}, mean_runs=1.5),
-]
+from dpfair.methods import METHODS
 
 
-@parametrize_with_checks(ESTIMATORS)
+def of_every_method():
+    """A model of every method of METHODS as it is made by default, and a search."""
+    for kind in METHODS.values():
+        built_on = "classifier" in kind().get_params()
+        yield kind(**{"classifier": LogisticRegression()} if built_on else {})
+    yield PrivateSearchCV(PrivateLogisticRegression(), {"steps": [10]}, mean_runs=1.5)
+
+
+def broken_checks(estimator):
+    """Checks that fail by an error of their own."""
+    old = tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 8)
+    if old and isinstance(estimator, FairPostProcessor):
+        why = "before 1.7.2 it subtracts a mean from integers in place"
+        return {"check_positive_only_tag_during_fit": why}
+    return {}
+
+
+@parametrize_with_checks([*of_every_method()], expected_failed_checks=broken_checks)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -42,9 +54,11 @@ def accepts_above_40(table):
 def fair_estimators(schema, seed=1):
     return [
         PrivateFairClassifier(2, schema=schema, sensitive="sex", random_state=seed),
-        PrivateFairClassifier(2, schema=schema, rule="algorithm2", random_state=seed),
+        Algorithm2(2, schema=schema, random_state=seed),
         PrivateFairClassifier(2, schema=schema, mode="reuse", random_state=seed),
-        PrivateFairClassifier(2, schema=schema, notion="equalized_odds", random_state=seed),
+        PrivateFairClassifier(
+            2, schema=schema, random_state=seed, rule={"notion": "equalized_odds"}
+        ),
         FairPostProcessor(
             accepts_above_40, 2, sensitive="sex", groups=["f", "m"], random_state=seed
         ),
@@ -130,17 +144,21 @@ def test_decisions_are_repeatable_and_independent_of_the_batch(estimator, loans)
     assert single == whole[:40].tolist()
 
 
+def with_fresh_coins(estimator):
+    return clone(estimator).set_params(**{parameter(estimator, "coins"): "fresh"})
+
+
 def test_fresh_coins_differ_between_calls(estimator, loans):
     X, y = loans
-    model = clone(estimator).set_params(coins="fresh").fit(X, y)
+    model = with_fresh_coins(estimator).fit(X, y)
     chance = model.predict_proba(X)[:, 1]
     agree = np.prod(1 - 2 * chance * (1 - chance))  # the chance that two calls agree
     drawn = [model.predict(X) for _ in range(12)]
     differ = any(not np.array_equal(drawn[0], other) for other in drawn[1:])
     if agree == 1:  # one cut per group leaves nothing to chance
         assert not differ
-        assert model.rule == "optimal"
-        assert model.notion == "demographic_parity"
+        assert isinstance(model, PrivateFairClassifier)
+        assert model.rule_settings.notion == "demographic_parity"
     else:
         assert agree < 0.5
         assert differ
@@ -148,13 +166,7 @@ def test_fresh_coins_differ_between_calls(estimator, loans):
 
 def test_predict_proba_is_the_acceptance_probability(estimator, loans):
     X, y = loans
-    model = clone(estimator).set_params(coins="fresh").fit(X, y)
-    positive = model.classes_[1]
-    accepted = np.sum([model.predict(X) == positive for _ in range(200)], axis=0)
-    exact = model.predict_proba(X)[:, 1]
-    # Tails of one in 10^9 for each of 3000 records: small rates are far from normal.
-    assert np.all(accepted >= binom.ppf(1e-9, 200, exact))
-    assert np.all(accepted <= binom.isf(1e-9, 200, exact))
+    accepts_at_the_stated_rate(with_fresh_coins(estimator).fit(X, y), X[:1000])
 
 
 def test_an_unseen_group_is_an_error_without_its_name(estimator, loans):
@@ -163,7 +175,7 @@ def test_an_unseen_group_is_an_error_without_its_name(estimator, loans):
     X, y = loans
     model = clone(estimator).fit(X, y)
     with pytest.raises(
-        InputError, match="1 of the records belong to a group the model never knew"
+        InputError, match="1 of the records belong to a group that the schema does not declare"
     ) as e:
         model.predict(X[:5].with_columns(sex=pl.Series(["f", "m", "martian", "f", "m"])))
     assert "martian" not in str(e.value)

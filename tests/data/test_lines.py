@@ -1,4 +1,4 @@
-"""CSV files: one line is one record, and no line moves another one."""
+"""CSV files: one line is one record, and no line changes the record of another."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from dpfair import InputError
 from dpfair.data import lines
 from dpfair.data.lines import count_lines
-from dpfair.data.table import read_table
+from dpfair.data.read import read_table
 
 SECRET = "Xq7secret"
 

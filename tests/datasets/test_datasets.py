@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
 from importlib import resources
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 
-from dpfair.datasets import Dataset, adult, credit, load_adult, load_credit
+import dpfair
+from dpfair.datasets import DATASETS, Dataset, load_adult, load_credit
 from dpfair.datasets.dataset import read_frame
 from dpfair.errors import DataIntegrityError, InputError
+
+PACKAGE = Path(dpfair.__file__).parent
 
 
 @pytest.fixture(scope="module")
@@ -26,10 +32,19 @@ def credit_data() -> Dataset:
     return load_credit()
 
 
-@pytest.fixture(params=["adult_data", "credit_data"])
+@pytest.fixture(scope="module", params=DATASETS)
 def data(request: pytest.FixtureRequest) -> Dataset:
-    found: Dataset = request.getfixturevalue(request.param)
-    return found
+    return DATASETS[request.param].load()
+
+
+def test_a_schema_is_read_without_records(data: Dataset) -> None:
+    assert DATASETS[data.name].schema == data.schema
+    code = (
+        "import sys; from dpfair.datasets import DATASETS\n"
+        f"print(DATASETS[{data.name!r}].schema.rows, 'polars' in sys.modules)"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout == f"{data.schema.rows} False\n"
 
 
 def test_adult_has_its_published_counts(adult_data: Dataset) -> None:
@@ -138,19 +153,31 @@ def test_declared_edges_are_round_and_leave_no_empty_bin(data: Dataset) -> None:
         assert set(bins) == set(range(len(number.edges) + 1)), number.name
 
 
-@pytest.mark.parametrize("file", ["adult.parquet", "credit.parquet"])
-def test_wrong_checksum_is_refused(file: str) -> None:
+@pytest.mark.parametrize("name", DATASETS)
+def test_wrong_checksum_is_refused(name: str) -> None:
+    file = f"{name}.parquet"
     with pytest.raises(DataIntegrityError, match=f"Expected {file} with SHA-256 000"):
         read_frame(file, "0" * 64)
 
 
-@pytest.mark.parametrize(("module", "load"), [(adult, load_adult), (credit, load_credit)])
-def test_loaders_check_the_sum(
-    module: object, load: Callable[[], Dataset], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "SHA256", "0" * 64)
-    with pytest.raises(DataIntegrityError):
-        load()
+@pytest.mark.parametrize("name", DATASETS)
+def test_loaders_check_the_sum(name: str, tmp_path: Path) -> None:
+    """A copy of the package in which one byte of the records was changed."""
+    shutil.copytree(PACKAGE, tmp_path / "dpfair", ignore=shutil.ignore_patterns("__pycache__"))
+    records = tmp_path / "dpfair" / "datasets" / f"{name}.parquet"
+    content = bytearray(records.read_bytes())
+    content[len(content) // 2] ^= 1
+    records.write_bytes(content)
+    code = (
+        "from dpfair.datasets import DATASETS\n"
+        "from dpfair.errors import DataIntegrityError\n"
+        f"try: DATASETS[{name!r}].load()\n"
+        "except DataIntegrityError as error: print(error)"
+    )
+    command, here = [sys.executable, "-c", code], {**os.environ, "PYTHONPATH": str(tmp_path)}
+    run = subprocess.run(command, capture_output=True, text=True, check=True, env=here)
+    assert run.stdout.startswith(f"Expected {name}.parquet with SHA-256 ")
+    assert "install dpfair again" in run.stdout
 
 
 def test_package_data_is_small_and_attributed() -> None:

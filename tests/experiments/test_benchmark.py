@@ -6,9 +6,19 @@ import numpy as np
 import pytest
 
 from dpfair import InputError
+from dpfair.datasets import DATASETS
 from dpfair.experiments import benchmark
-from dpfair.experiments.benchmark import Setting, fit_split, measured, parse_seeds, run_split, split
+from dpfair.experiments.benchmark import (
+    BENCHMARKED,
+    Setting,
+    fit_split,
+    measured,
+    parse_seeds,
+    run_split,
+    split,
+)
 from dpfair.experiments.ceiling import same_scorer_ceiling
+from dpfair.methods import METHODS
 
 
 def test_splits_are_disjoint_complete_and_a_quarter():
@@ -38,10 +48,43 @@ def test_certified_mode_has_a_bound_and_batch_mode_a_small_gap():
 
 
 def test_algorithm_2_is_never_more_accurate():
-    for dataset in ("adult", "credit"):
+    for dataset in DATASETS:
         ours = run_split(Setting(dataset, 3.0), seed=8)
-        theirs = run_split(Setting(dataset, 3.0, rule="algorithm2"), seed=8)
+        theirs = run_split(Setting(dataset, 3.0, method="algorithm2"), seed=8)
         assert ours["accuracy"] > theirs["accuracy"]
+
+
+@pytest.mark.parametrize("method", BENCHMARKED)
+def test_every_method_that_trains_from_a_table_has_a_row(method):
+    model = Setting("credit", 3.0, method=method).classifier(seed=4)
+    assert type(model) is METHODS[method]
+    assert (model.epsilon, model.delta, model.random_state) == (3.0, 1e-5, 4)
+    if "mode" not in model.get_params():
+        with pytest.raises(InputError, match="has no modes"):
+            Setting("credit", 3.0, method=method, mode="reuse")
+
+
+def test_a_method_without_thresholds_has_the_floor_of_the_test_records():
+    run = run_split(Setting("credit", 3.0, method="logistic"), seed=7)
+    assert (run["counted"], run["certified_gap"]) == (None, None)
+    result = benchmark.summary(Setting("credit", 3.0, method="logistic"), [run])
+    assert result["floor"] == result["test_floor"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"dataset": "iris"}, "adult, credit"),
+        ({"method": "best"}, "fair, algorithm2"),
+        ({"mode": "fast"}, "certified, reuse, batch"),
+        ({"facts": "none"}, "not spiky"),
+        ({"mode": "batch", "notion": "equalized_odds"}, "not rates by label"),
+        ({"method": "logistic", "trees": True}, "no learner"),
+    ],
+)
+def test_strange_settings_are_refused(wrong, said):
+    with pytest.raises(InputError, match=said):
+        Setting(**{"dataset": "adult", "epsilon": 3.0} | wrong)
 
 
 def test_measured_by_hand():

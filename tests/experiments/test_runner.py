@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from dpfair.errors import InputError
-from dpfair.experiments import runner
 from dpfair.experiments.output import markdown, write_outputs
 from dpfair.experiments.runner import finished_runs, plan_runs, run_all
 from dpfair.experiments.runs import execute, load_split
@@ -51,10 +50,9 @@ def fake(run):
     return {"accuracy": 0.7 + run.seed / 1000, "gap": 0.01 * run.weight, "majority": 0.75}
 
 
-def test_a_resumed_set_of_runs_ends_as_an_uninterrupted_one(monkeypatch, tmp_path):
-    monkeypatch.setattr(runner, "execute", fake)
+def test_a_resumed_set_of_runs_ends_as_an_uninterrupted_one(tmp_path):
     runs = plan_runs(select_tables("adult-3-prv"), "paper", range(3))
-    whole = run_all(runs, tmp_path / "whole", jobs=1)
+    whole = run_all(runs, tmp_path / "whole", jobs=1, execute=fake)
     calls = []
 
     def stops(run):
@@ -63,16 +61,19 @@ def test_a_resumed_set_of_runs_ends_as_an_uninterrupted_one(monkeypatch, tmp_pat
             raise KeyboardInterrupt
         return fake(run)
 
-    monkeypatch.setattr(runner, "execute", stops)
     with pytest.raises(KeyboardInterrupt):
-        run_all(runs, tmp_path / "part", jobs=1)
+        run_all(runs, tmp_path / "part", jobs=1, execute=stops)
     done = len(finished_runs(tmp_path / "part"))
     assert 0 < done < len(runs)
     with (tmp_path / "part" / "runs.jsonl").open("a") as file:
         file.write('{"key": "torn')
-    monkeypatch.setattr(runner, "execute", lambda run: calls.append(run) or fake(run))
     calls.clear()
-    assert run_all(runs, tmp_path / "part", jobs=1) == whole
+
+    def counts(run):
+        calls.append(run)
+        return fake(run)
+
+    assert run_all(runs, tmp_path / "part", jobs=1, execute=counts) == whole
     assert len(calls) == len(runs) - done
 
 

@@ -8,40 +8,21 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from fairness.tables import EDGES, table
 
-from dpfair.errors import FairnessWarning, InputError
-from dpfair.fairness.bounds.placement import GRAIN, Window, placement_grid
-from dpfair.fairness.choice import (
-    best_rule,
-    corrected_rule,
-    placed_rule,
-    planned_rates,
-    planned_rule,
-)
+from dpfair.errors import FairnessWarning
+from dpfair.fairness.choice import best_rule, corrected_rule, placed_rule, planned_rule
+from dpfair.fairness.counting import exact_counts
+from dpfair.fairness.dither import GRAIN, Window, placement_grid
 from dpfair.fairness.estimate import estimated_masses, labelled_counts
-from dpfair.fairness.notions import NOTIONS, group_values
-from dpfair.fairness.optimal import Choice, Goal
-from dpfair.fairness.release import HALF, Release, exact_counts, grid_of
+from dpfair.fairness.goal import Goal
+from dpfair.fairness.lottery import Choice
+from dpfair.fairness.metrics import group_values
+from dpfair.fairness.notions import NOTIONS
+from dpfair.fairness.release import HALF, Release, grid_of
 from dpfair.fairness.rules import Rule
 
 PARITY = Goal(NOTIONS["demographic_parity"])
-EDGES = np.arange(1, 20) / 20
-
-
-def table(sizes, *, edges=EDGES, noise=math.inf, grain=None, dependence="", seed=0) -> Release:
-    """Groups whose scores differ; labels follow the scores."""
-    rng = np.random.default_rng(seed)
-    grid = np.tile(edges, (len(sizes), 1)) if np.ndim(edges) == 1 else np.array(edges)
-    counts = np.zeros((len(sizes), 2, grid.shape[1] + 1), dtype=np.int64)
-    for a, n in enumerate(sizes):
-        scores = rng.beta(1.5 + 0.5 * a, 3, n)
-        labels = (rng.random(n) < scores).astype(int)
-        np.add.at(counts[a], (labels, np.searchsorted(grid[a], scores, side="right")), 1)
-    if math.isfinite(noise):
-        p = -math.expm1(-noise)
-        counts += rng.geometric(p, counts.shape) - rng.geometric(p, counts.shape)
-    names = tuple("abcdef"[: len(sizes)])
-    return Release(names, grid, counts, (noise,) * len(sizes), None, dependence, grain)
 
 
 def decided(release, goal=PARITY, *, smallest=50, small_groups="merge", families=None):
@@ -121,50 +102,6 @@ def test_a_dithered_table_gives_a_dithered_rule():
     np.testing.assert_allclose(cuts, np.round(cuts), atol=1e-9)
 
 
-def test_small_groups_share_a_threshold():
-    release = table((3000, 40, 4000, 45))
-    with pytest.warns(FairnessWarning, match="b, d"):
-        found = decided(release)
-    assert (found.lottery[1] == found.lottery[3]).all()
-    assert (found.lottery[1] != found.lottery[2]).any()
-    assert (found.rule.cuts[1] == found.rule.cuts[3]).all()
-    with pytest.raises(InputError, match="Too few records of b, d"):
-        decided(release, small_groups="refuse")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", FairnessWarning)
-        decided(release, smallest=0)
-        decided(table((3000, 4000)))
-
-
-def test_too_few_for_a_pool_join_the_largest_group():
-    """A pool of two groups has more noise than one: 65 records are below 50 times sqrt(2)."""
-    with pytest.warns(FairnessWarning, match="b, d"):
-        found = decided(table((3000, 20, 4000, 45)))
-    for a in (1, 3):
-        assert (found.lottery[a] == found.lottery[2]).all()
-
-
-def test_small_groups_join_their_family():
-    release = table((3000, 20, 4000, 25))
-    with pytest.warns(FairnessWarning):
-        found = decided(release, families=[0, 0, 1, 1])
-    assert (found.lottery[1] == found.lottery[0]).all()
-    assert (found.lottery[3] == found.lottery[2]).all()
-
-
-def test_what_noise_hides_is_small():
-    """A group of 200 cannot be told from none when the noise of its size has sd 130."""
-    release = table((30_000, 200), noise=0.07)
-    with pytest.warns(FairnessWarning):
-        decided(release, smallest=0)
-
-
-def test_groups_with_grids_of_their_own_are_not_merged():
-    edges = np.stack([EDGES, EDGES + 0.001])
-    found = decided(table((3000, 20), edges=edges))
-    assert found.lottery.shape == (2, 21)
-
-
 def test_placed_rules_keep_the_targets():
     release = table((3000, 4000), grain=GRAIN)
     found = placed_rule(release, PARITY, (0.3, 0.2))
@@ -173,59 +110,6 @@ def test_placed_rules_keep_the_targets():
     # Below the target by less than one cell.
     for rate, target, counts in zip(found.values[0], (0.3, 0.2), release.counts, strict=True):
         assert target - counts.sum(axis=0).max() / counts.sum() <= rate <= target
-
-
-@pytest.mark.parametrize("name", ["demographic_parity", "equal_opportunity", "parity_ratio"])
-def test_targets_come_from_the_plan(name):
-    plan, goal = table((3000, 4000), noise=1.0), Goal(NOTIONS[name], 0.05)
-    target = planned_rates(plan, goal, smallest=50, ratio=0.5)
-    assert goal.notion.gap([target.rates]) <= 0.05 + 1e-7
-    statistic = goal.notion.statistics[0]
-    counts = labelled_counts(plan)
-    for a, found in enumerate(target.windows):
-        ends = found.ends
-        assert ends[0] >= 0
-        assert list(ends) == sorted(ends)
-        assert ends[-1] <= 1
-        part = counts[a, list(statistic.labels)].sum(axis=0)
-        above = 1 - np.interp(ends, np.arange(21) / 20, np.append(0, np.cumsum(part))) / part.sum()
-        assert above[0] > target.rates[a] > above[-1]
-        # A bin may hold more than was counted: two standard deviations of its noise.
-        unseen = np.array(found.masses) + np.diff(above)
-        assert unseen == pytest.approx(2 * math.sqrt(4) / part.sum(), rel=0.5)
-        assert found.size == pytest.approx(0.5 * part.sum())
-        assert found.rate == target.rates[a]
-
-
-def test_windows_are_wider_when_less_is_known():
-    def widths(sizes, noise, ratio=1.0):
-        target = planned_rates(table(sizes, noise=noise), PARITY, smallest=0, ratio=ratio)
-        return np.array([w.ends[-1] - w.ends[0] for w in target.windows])
-
-    assert (widths((300, 400), 3.0) > widths((30_000, 40_000), 3.0)).all()
-    assert (widths((3000, 4000), 0.1) > widths((3000, 4000), 3.0)).all()
-    assert (widths((3000, 4000), 3.0, 0.02) > widths((3000, 4000), 3.0)).all()
-
-
-def test_extreme_targets_have_windows_inside_the_scores():
-    for share in (0.0, 1.0):
-        target = planned_rates(
-            table((3000, 4000)), Goal(PARITY.notion, acceptance=share), smallest=0, ratio=1.0
-        )
-        assert target.rates == pytest.approx((share, share))
-        for found in target.windows:
-            assert 0 <= found.ends[0] < found.ends[-1] <= 1
-        placement_grid(target.windows, 3.0)
-
-
-def test_no_targets_for_small_groups_or_several_rates():
-    assert planned_rates(table((3000, 20)), PARITY, smallest=50, ratio=1.0) is None
-    # 80 are enough if as many will be counted, but not if half of them.
-    assert planned_rates(table((3000, 80)), PARITY, smallest=50, ratio=1.0) is not None
-    assert planned_rates(table((3000, 80)), PARITY, smallest=50, ratio=0.5) is None
-    for name in ("equalized_odds", "accuracy_parity"):
-        goal = Goal(NOTIONS[name])
-        assert planned_rates(table((3000, 4000)), goal, smallest=50, ratio=1.0) is None
 
 
 def test_a_planned_rule_pools_small_groups_without_a_word():

@@ -12,8 +12,8 @@ from dpfair.errors import FairnessWarning, InputError
 from dpfair.fairness.bounds.bands import accuracy_bound, band_bound
 from dpfair.fairness.choice import best_rule
 from dpfair.fairness.frontier import FRONTIER_TOLERANCES, frontier
+from dpfair.fairness.goal import Goal
 from dpfair.fairness.notions import NOTIONS
-from dpfair.fairness.optimal import Goal
 from dpfair.fairness.release import Release
 
 TOLERANCES = (0.0, 0.05, 1.0)

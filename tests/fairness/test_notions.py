@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from dpfair.errors import InputError
-from dpfair.fairness.notions import NOTIONS, group_values, notion_of
+from dpfair.fairness.metrics import group_values
+from dpfair.fairness.notions import NOTIONS, notion_of
 
 
 def test_values_are_what_their_names_say():

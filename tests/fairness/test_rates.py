@@ -8,15 +8,8 @@ import pytest
 from scipy import stats
 
 from dpfair.errors import InputError
-from dpfair.fairness import rates
-from dpfair.fairness.rates import (
-    SIZE_SHARE,
-    NoisyRate,
-    _limit,
-    _survival,
-    _survival_table,
-    binomial_window,
-)
+from dpfair.fairness.limits import limit
+from dpfair.fairness.rates import SIZE_SHARE, NoisyRate
 
 
 def discrete_laplace(rng, noise, size):
@@ -73,21 +66,6 @@ def test_private_tails_equal_brute_force_at_the_worst_size(accepted, rejected, p
     assert float(rate.lower_tail(p, (18, 20))) >= max(mirrored) - 1e-12
 
 
-def test_window_agrees_with_scipy_for_large_sizes():
-    for n, p in [(10**6, 0.2), (10**6, 1e-6), (10**4, 0.999)]:
-        counts, weights = binomial_window(n, p)
-        assert weights == pytest.approx(stats.binom.pmf(counts, n, p), rel=1e-7, abs=1e-15)
-        assert stats.binom.cdf(counts[0] - 1, n, p) + stats.binom.sf(counts[-1], n, p) < 1e-12
-
-
-def test_noise_table_equals_closed_form_of_one_cell():
-    for noise in (0.001, 0.05, 3.0, math.inf):
-        table = _survival_table(noise, 1)
-        reach = len(table) // 2
-        k = np.arange(-reach, reach + 1.0)
-        assert table == pytest.approx(_survival(k, noise, 1), abs=5e-12)
-
-
 def test_tails_are_vectorised_and_monotone():
     rate = NoisyRate(220, None, 3674, 0.05)
     p = np.linspace(0, 1, 101)
@@ -106,55 +84,6 @@ def test_tails_of_a_range_are_above_those_of_every_size(p):
         each = [float(tail(p, (n, n))) for n in range(60, 141)]
         together = float(tail(p, (60, 140)))
         assert max(each) - 1e-12 <= together <= max(each) + 0.15
-
-
-def test_every_rate_below_the_lower_limit_is_excluded():
-    """Also where the weight r changes: there the tail jumps, and it may jump down."""
-    falls = 0
-    for accepted, rejected, noise in ((30, 70, 0.3), (5, 300, 0.2), (120, 80, 0.5), (40, 2, 0.4)):
-        rate = NoisyRate(accepted, rejected, None, noise)
-        sizes = rate.size_range(0.001)
-        m = rate._resolution
-        for one in (rate, rate.mirrored):
-            ends = (np.arange(m) + 0.5) / m
-            rates = np.unique(np.concatenate([np.linspace(0, 1, 501), ends - 1e-9, ends + 1e-9]))
-            tails = one.upper_tail(rates, sizes)
-            falls += int((np.diff(tails) < -1e-6).sum())
-            for level in (1e-6, 0.025, 0.3):
-                limit = _limit(one, level, sizes, False)
-                assert (tails[rates < limit] <= level).all()
-                beyond = np.linspace(limit, min(1.0, limit + 0.01), 9)
-                assert one.upper_tail(beyond, sizes).max() > level
-    assert falls  # the tails are not monotone, so that this was a test
-
-
-def test_an_envelope_is_above_all_tails_up_to_a_point():
-    """Also above those that fall again before the next point."""
-    for rate in (NoisyRate(30, 70, None, 0.3), NoisyRate(120, 80, None, 0.5)):
-        sizes = rate.size_range(0.001)
-        ends = (np.arange(rate._resolution) + 0.5) / rate._resolution
-        fine = np.unique(np.concatenate([np.linspace(0.1, 0.7, 601), ends - 1e-9, ends + 1e-9]))
-        tails = rate.upper_tail(fine, sizes)
-        for points in (np.array([0.1, 0.2, 0.29, 0.5, 0.51, 0.7]), np.linspace(0.1, 0.7, 50)):
-            envelope = rates._envelope(rate, points, sizes)
-            for point, highest in zip(points, envelope, strict=True):
-                assert highest >= tails[(fine >= 0.1) & (fine <= point)].max() - 1e-9
-
-
-def test_what_chernoff_excludes_is_excluded():
-    found = 0
-    for accepted, rejected, noise in ((30, 70, 0.05), (400, 100, 0.1), (5, 3000, 1.0)):
-        rate = NoisyRate(accepted, rejected, None, noise)
-        sizes = rate.size_range(0.001)
-        for one in (rate, rate.mirrored):
-            for i in range(one._resolution + 1):
-                p = min(1.0, (i + 0.5) / one._resolution)
-                tail = float(one._tail_at(i, np.array([p]), sizes)[0])
-                for level in (1e-8, 1e-4, 0.02, 0.3, 0.9):
-                    if rates._surely_excluded(one, i, p, level, sizes):
-                        found += 1
-                        assert tail <= level + 2e-9
-    assert found > 20
 
 
 def test_exact_counts_give_clopper_pearson():
@@ -246,24 +175,17 @@ def test_private_interval_is_valid_for_every_size_in_its_range():
 
 
 @pytest.mark.parametrize("eta", [1e-8, 1e-7, 0.03])
-def test_the_shares_of_a_limit_add_up_to_its_level(eta, monkeypatch):
+def test_the_levels_of_a_limit_add_up(eta):
     """Also at the smallest levels, at which a size range once took more than its share."""
-    spent = []
-    quantile = rates.noise_quantile
-
-    def seen(noise, cells, level):
-        spent.append(2 * level)
-        return quantile(noise, cells, level)
-
-    monkeypatch.setattr(rates, "noise_quantile", seen)
-    limits = rates._limit
-    monkeypatch.setattr(rates, "_limit", lambda *given: spent.append(given[1]) or limits(*given))
     rate = NoisyRate(100, 300, None, 0.2)
-    for ask, sides in ((rate.lower_limit, 1), (rate.upper_limit, 1), (rate.interval, 2)):
-        spent.clear()
-        ask(eta)
-        assert len(spent) == 1 + sides
-        assert sum(spent) == pytest.approx(eta)
+    level, size = rate.levels(eta)
+    assert level + size == pytest.approx(eta)
+    assert size == pytest.approx(SIZE_SHARE * eta)
+    sizes = rate.size_range(size)
+    assert rate.lower_limit(eta) == limit(rate, level, sizes, False)
+    assert rate.upper_limit(eta) == limit(rate, level, sizes, True)
+    assert rate.interval(eta) == tuple(limit(rate, level / 2, sizes, end) for end in (False, True))
+    assert NoisyRate(100, None, 400, 0.2).levels(eta) == (eta, 0)
 
 
 def test_counts_with_hardly_any_noise_do_not_overflow():

@@ -1,4 +1,4 @@
-"""PrivateBoosting: trees that looked at no record, and what their leaves cost."""
+"""Private boosting: trees that looked at no record, and what their leaves cost."""
 
 from __future__ import annotations
 
@@ -8,12 +8,19 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpfair import InputError, PrivateBoosting, PrivateFairClassifier, load_model, save_model
-from dpfair.data.table import encode
+from dpfair import (
+    BoostingLearner,
+    InputError,
+    PrivateBoosting,
+    PrivateFairClassifier,
+    load_model,
+    save_model,
+)
+from dpfair.data.encode import encode
 from dpfair.learners import boosting
+from dpfair.learners.protocols import TrainingBudget
 from dpfair.learners.trees import BoostedScorer, RandomTrees
 from dpfair.privacy.accountants import epsilon_of
-from dpfair.privacy.draw import Draw
 from dpfair.privacy.events import compose, has_floating_noise, noisy_table
 from dpfair.privacy.noise import Noise, noise_from
 
@@ -40,46 +47,16 @@ def test_trees_ask_different_questions(loan_schema, loans):
 
 def test_plan_costs_the_budget_beside_other_events(loan_schema):
     table = noisy_table("0.3", "add_remove")
-    plan = PrivateBoosting(trees=40, tree_share=0.25).plan(
-        loan_schema, 3, 1e-5, relation="add_remove", other_events=[table]
+    plan = BoostingLearner(trees=40, tree_share=0.25).plan(
+        loan_schema, TrainingBudget(3, 1e-5, "add_remove", other_events=(table,))
     )
     spent = epsilon_of(compose([plan.event, table]), 1e-5, "add_remove")
     assert 2.99 < spent <= 3
     # A quarter of mu^2 goes to the trees.
-    linear = plan.linear.steps / plan.linear.noise_multiplier**2
+    descent = plan.linear.descent
+    linear = descent.steps / descent.noise_multiplier**2
     trees = plan.trees / plan.multiplier**2
     assert trees / (linear + trees) == pytest.approx(0.25)
-
-
-def test_one_record_moves_the_leaf_sums_within_the_stated_sensitivity(
-    monkeypatch, loans, loan_schema
-):
-    """Runs twice with the recorded noisy sums fed back; only the exact sums may differ."""
-    X, y = loans
-    exact: list[np.ndarray] = []
-    noisy: list[np.ndarray] = []
-    replay = False
-    original = Draw.gaussian
-
-    def recorded(self, value, sensitivity, noise_multiplier=None):
-        exact.append((np.array(value), sensitivity))
-        if replay:
-            original(self, value, sensitivity, noise_multiplier)
-            return noisy[len(exact) - 1]
-        noisy.append(original(self, value, sensitivity, noise_multiplier))
-        return noisy[-1]
-
-    monkeypatch.setattr(Draw, "gaussian", recorded)
-    model = PrivateBoosting(
-        3, schema=loan_schema, trees=20, steps=5, arithmetic="float64", random_state=0
-    )
-    model.fit(X, y)
-    first, replay = list(exact), True
-    exact.clear()
-    model.fit(X[1:], y[1:])
-    norms = [(np.linalg.norm(a - b), s) for (a, s), (b, _) in zip(first, exact, strict=True)]
-    assert all(norm <= s * (1 + 1e-6) for norm, s in norms)
-    assert max(norm / s for norm, s in norms[5:]) > 0.1  # the record really is in the sums
 
 
 class Recording(Noise):
@@ -93,6 +70,25 @@ class Recording(Noise):
         self.questions.append(question)
         self.answers.append(noisy() if self.given is None else self.given[len(self.answers)])
         return self.answers[-1]
+
+
+def test_one_record_moves_the_leaf_sums_within_the_stated_sensitivity(loans, loan_schema):
+    """Runs twice with the recorded noisy sums fed back; only the exact sums may differ."""
+    X, y = loans
+    model = PrivateBoosting(3, schema=loan_schema, trees=20, steps=5, arithmetic="float64")
+    first = Recording()
+    with noise_from(lambda seed: first):
+        model.fit(X, y)
+    other = Recording(first.answers)
+    with noise_from(lambda seed: other):
+        model.fit(X[1:], y[1:])
+    norms = [
+        (np.linalg.norm(a.value - b.value), a.sensitivity)
+        for a, b in zip(first.questions, other.questions, strict=True)
+    ]
+    assert len(norms) == 25
+    assert all(norm <= s * (1 + 1e-6) for norm, s in norms)
+    assert max(norm / s for norm, s in norms[5:]) > 0.1  # the record really is in the sums
 
 
 def test_exact_leaf_sums_move_within_the_sensitivity_without_any_tolerance(loans, loan_schema):
@@ -129,12 +125,12 @@ def test_exact_boosting_learns_and_costs_the_same(loans, loan_schema):
 
 def test_leaf_sums_state_their_sensitivity():
     """Rounded up: the square root has no last digit."""
-    assert math.hypot(0.5, 0.125) == pytest.approx(boosting._SENSITIVITY)
-    assert Fraction(boosting._SENSITIVITY) ** 2 >= Fraction(1, 4) + Fraction(1, 64)
+    assert math.hypot(0.5, 0.125) == pytest.approx(boosting.SENSITIVITY)
+    assert Fraction(boosting.SENSITIVITY) ** 2 >= Fraction(1, 4) + Fraction(1, 64)
 
 
 def test_boosting_is_a_learner_of_the_fair_classifier(loans, loan_schema):
-    learner = PrivateBoosting(trees=10)
+    learner = BoostingLearner(trees=10)
     model = PrivateFairClassifier(5, schema=loan_schema, learner=learner, random_state=0)
     model.fit(*loans)
     assert isinstance(model.scorer_, BoostedScorer)
@@ -163,7 +159,7 @@ def test_with_a_large_budget_trees_help(adult):
 
 def test_a_boosted_model_survives_its_file(tmp_path, loans, loan_schema):
     X, y = loans
-    learner = PrivateBoosting(trees=10, depth=4)
+    learner = BoostingLearner(trees=10, depth=4)
     model = PrivateFairClassifier(5, schema=loan_schema, learner=learner, random_state=0)
     path = save_model(model.fit(X, y), tmp_path / "boosted.dpfair")
     loaded = load_model(path)

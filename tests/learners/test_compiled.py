@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpfair import Noise
-from dpfair.data.table import encode
+from dpfair.data.encode import encode
 from dpfair.learners import compiled
 from dpfair.learners.descent import (
     Batch,

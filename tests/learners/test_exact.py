@@ -188,7 +188,7 @@ def test_steps_are_powers_of_two_that_no_sum_can_overflow(norm, multiplier):
     # chunk is exact in float64, and 2^31 records are exact in 64-bit integers.
     assert 1 / grid.cell <= 2**30
     assert norm / grid.dense <= 2**30
-    assert module._CHUNK * 2**30 < 2**53
+    assert module.CHUNK * 2**30 < 2**53
     # And fine: the noise, or else the gradient, is half a billion steps.
     assert max(1.0, norm * multiplier) / grid.cell >= 2**29
     assert max(norm, norm * multiplier) / grid.dense >= 2**29
@@ -311,7 +311,7 @@ def test_other_objectives_and_queries_are_refused():
         pass
 
     plan, _ = plans()
-    with pytest.raises(InputError, match="Exact arithmetic knows"):
+    with pytest.raises(InputError, match="Exact arithmetic needs"):
         descend(
             plan,
             design,

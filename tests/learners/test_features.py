@@ -10,8 +10,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from dpfair.data.schema import Categorical, Levels, Numeric, Schema
-from dpfair.data.table import Records, encode
+from dpfair.data.columns import Categorical, Levels, Numeric
+from dpfair.data.encode import encode
+from dpfair.data.records import Records
+from dpfair.data.schema import Schema
 from dpfair.learners.compiled import available, logistic_sum
 from dpfair.learners.descent import Batch, FlatClip, LogisticLoss, clipped_sum
 from dpfair.learners.features import (
@@ -19,7 +21,7 @@ from dpfair.learners.features import (
     DENSE_SCALE,
     FEATURES,
     SPARSE_SCALE,
-    _bucket,
+    bucket,
     design,
     feature_names,
 )
@@ -134,14 +136,14 @@ def test_a_spiky_column_without_a_usual_value_counts_in_the_norm():
 def test_buckets_are_fixed_for_ever():
     """A saved model means the same cells tomorrow and on any machine."""
     numbers = np.array([0.0, -0.0, 1.0, 7298.0, 15024.0, 99999.0, np.nan, 0.1, -1.5])
-    assert _bucket(numbers).tolist() == [0, 0, 550, 986, 945, 608, 923, 327, 651]
-    assert _bucket(np.array([0, 1, 5000, 10**15])).tolist() == [0, 550, 617, 669]
+    assert bucket(numbers).tolist() == [0, 0, 550, 986, 945, 608, 923, 327, 651]
+    assert bucket(np.array([0, 1, 5000, 10**15])).tolist() == [0, 550, 617, 669]
     odd = np.frombuffer(np.array([0xFFF8000000000001], dtype=np.uint64).tobytes())  # another NaN
-    assert _bucket(odd).tolist() == [923]
+    assert bucket(odd).tolist() == [923]
 
 
 def test_buckets_are_evenly_used():
-    counts = np.bincount(_bucket(np.arange(102_400) / 4), minlength=BUCKETS)
+    counts = np.bincount(bucket(np.arange(102_400) / 4), minlength=BUCKETS)
     assert counts.shape == (BUCKETS,)
     assert counts.min() > 50
     assert counts.max() < 160
@@ -170,7 +172,7 @@ def test_a_large_cross_is_hashed():
     frame = pl.DataFrame({"a": [3.0, 3.0, 4.0], "b": [5.0, 5.0, 5.0], "sex": ["f"] * 3})
     cells = [[n for n in row if " x " in n] for row in active(schema, frame)]
     assert cells[0] == cells[1] != cells[2]
-    assert cells[0] == [f"a x b, cell {_bucket(np.array([3 * 101 + 5]))[0]}"]
+    assert cells[0] == [f"a x b, cell {bucket(np.array([3 * 101 + 5]))[0]}"]
 
 
 def test_a_huge_cross_is_no_error():

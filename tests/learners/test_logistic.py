@@ -1,4 +1,4 @@
-"""PrivateLogisticRegression: accuracy at a price, and what the price buys."""
+"""Private logistic regression: accuracy at a price, and what the price buys."""
 
 from __future__ import annotations
 
@@ -10,17 +10,19 @@ from sklearn.linear_model import LogisticRegression
 
 from dpfair import (
     InputError,
+    LogisticLearner,
     PrivateFairClassifier,
     PrivateLogisticRegression,
     load_model,
     save_model,
 )
-from dpfair.data.table import encode
+from dpfair.data.encode import encode
 from dpfair.learners.features import design, feature_names
 from dpfair.learners.logistic import PAPER_SETTINGS
+from dpfair.learners.protocols import TrainingBudget
 from dpfair.learners.scorer import LinearScorer
 from dpfair.privacy.events import has_floating_noise
-from dpfair.privacy.noise import Noise
+from dpfair.privacy.noise import Noise, noise_from
 
 
 def test_at_epsilon_3_it_equals_the_non_private_model(adult):
@@ -45,8 +47,8 @@ def test_accuracy_grows_with_the_budget(loans, loan_schema):
 
 
 def test_the_papers_solver_samples_batches_of_the_declared_rate(adult):
-    learner = PrivateLogisticRegression(**PAPER_SETTINGS)
-    plan = learner.plan(adult.schema, 2.9, 1e-5, relation="add_remove", share=0.5)
+    budget = TrainingBudget(2.9, 1e-5, "add_remove", share=0.5)
+    plan = LogisticLearner(**PAPER_SETTINGS).plan(adult.schema, budget).descent
     assert plan.sampling_rate == pytest.approx(1024 / 22611)
     assert plan.steps == 1150
     assert plan.divisor == 1024
@@ -60,9 +62,9 @@ def test_sgd_needs_a_declared_size(loans, loan_schema):
 
 
 def test_the_full_batch_solver_never_uses_the_number_of_records(loan_schema):
-    learner = PrivateLogisticRegression()
+    budget = TrainingBudget(1, 1e-5, "add_remove")
     plans = [
-        learner.plan(replace(loan_schema, rows=rows), 1, 1e-5, relation="add_remove")
+        LogisticLearner().plan(replace(loan_schema, rows=rows), budget)
         for rows in (None, 10, 10**6)
     ]
     assert plans[0] == plans[1] == plans[2]
@@ -84,8 +86,8 @@ def test_exact_arithmetic_costs_the_same_and_learns_the_same(settings, loans, lo
     floating = [has_floating_noise(model.ledger_.entries[0].event) for model in models]
     assert floating == [True, False]
     assert models[0].ledger_.spent == models[1].ledger_.spent
-    [(_, _, planned)] = models[1].planned_events(loan_schema)
-    assert planned == models[1].ledger_.entries[0].event
+    [step] = models[1].plan().steps
+    assert step.event == models[1].ledger_.entries[0].event
 
 
 @pytest.mark.parametrize("features", ["binned", "standardised"])
@@ -106,7 +108,7 @@ def test_a_fair_model_in_exact_arithmetic_says_so_and_survives_its_file(
     X, y = loans
     sentences = []
     for arithmetic in ("float64", "exact"):
-        learner = PrivateLogisticRegression(arithmetic=arithmetic)
+        learner = LogisticLearner(arithmetic=arithmetic)
         model = PrivateFairClassifier(3, schema=loan_schema, learner=learner).fit(X, y)
         loaded = load_model(save_model(model, tmp_path / "model.dpfair"))
         assert loaded.certificate_ == model.certificate_
@@ -118,12 +120,24 @@ def test_a_fair_model_in_exact_arithmetic_says_so_and_survives_its_file(
     assert "float64" not in sentences[1]
 
 
-def test_exact_arithmetic_draws_no_float_noise(monkeypatch, loans, loan_schema):
-    for name in ("normals", "poisson_batch"):
-        monkeypatch.setattr(Noise, name, None)
-    for settings in ({}, PAPER_SETTINGS):
+class NoFloats(Noise):
+    """Fails when floating-point noise is drawn."""
+
+    def normals(self, count):
+        raise AssertionError("normal noise")
+
+    def poisson_batch(self, population, rate):
+        raise AssertionError("a batch by floating-point coins")
+
+
+@pytest.mark.parametrize("settings", [{}, PAPER_SETTINGS], ids=["full batch", "sgd"])
+def test_exact_arithmetic_draws_no_float_noise(settings, loans, loan_schema):
+    with noise_from(lambda seed: NoFloats(seed)):
         settings = settings | {"arithmetic": "exact"}
         PrivateLogisticRegression(schema=loan_schema, **settings).fit(*loans)
+        floating = settings | {"arithmetic": "float64"}
+        with pytest.raises(AssertionError):  # the twin
+            PrivateLogisticRegression(schema=loan_schema, **floating).fit(*loans)
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpfair import InputError, LedgerFile, PrivateBoosting, PrivateLogisticRegression
-from dpfair.learners.boosting import BoostingPlan
+from dpfair import DPFermi, InputError, LedgerFile, PrivateBoosting, PrivateLogisticRegression
+from dpfair.learners.boosting import BoostingTraining
 from dpfair.learners.descent import Batch, Descent, FlatClip, clipped_sum
 from dpfair.learners.design import Design
 from dpfair.learners.exact import MULTIPLIERS, NORMS, Grid
-from dpfair.methods.dp_fermi.method import DPFermi
+from dpfair.learners.logistic import LogisticTraining
 
 SMALLEST, LARGEST = NORMS
 IMPOSSIBLE = [0.0, -1.0, 1e-305, 1e-45, SMALLEST / 2, LARGEST * 2, math.inf, math.nan]
@@ -71,11 +71,11 @@ def test_the_last_line_of_defence(size):
 
 @pytest.mark.parametrize("multiplier", [0.0, -1.0, 1e-31, 1e31, math.inf, math.nan])
 def test_so_for_noise(multiplier):
-    linear = Descent(1, 1.0, 1.0, FlatClip(1.0), 1.0)
+    linear = LogisticTraining(Descent(1, 1.0, 1.0, FlatClip(1.0), 1.0), learning_rate=0.2)
     for make in (
         lambda: Grid.of(1.0, multiplier),
         lambda: Descent(1, 1.0, multiplier, FlatClip(1.0), 1.0),
-        lambda: BoostingPlan(linear, 1, multiplier),
+        lambda: BoostingTraining(linear, 1, multiplier),
     ):
         with pytest.raises(InputError, match="multiplier"):
             make()

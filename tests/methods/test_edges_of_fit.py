@@ -9,17 +9,16 @@ from sklearn.exceptions import NotFittedError
 from dpfair import (
     BudgetError,
     InputError,
+    LogisticLearner,
     PrivateFairClassifier,
-    PrivateLogisticRegression,
     load_model,
     save_model,
 )
-from dpfair.methods.fair_classifier import DECIDING, PLANNING
 
 
 def test_a_failed_refit_leaves_no_certificate_behind(loans, loan_schema):
     model = PrivateFairClassifier(5, schema=loan_schema, random_state=0).fit(*loans)
-    model.set_params(mode="reuse", small_groups="refuse", smallest_group=10**6)
+    model.set_params(mode="reuse", rule__small_groups="refuse", rule__smallest_group=10**6)
     with pytest.raises(InputError, match=r"Too few records.*The budget is spent"):
         model.fit(*loans)
     assert not hasattr(model, "certificate_")
@@ -29,7 +28,7 @@ def test_a_failed_refit_leaves_no_certificate_behind(loans, loan_schema):
 
 def test_a_release_without_a_rule_still_gives_another_one(loans, loan_schema):
     model = PrivateFairClassifier(
-        5, schema=loan_schema, notion="accuracy_parity", target=1.0, random_state=0
+        5, schema=loan_schema, random_state=0, rule={"notion": "accuracy_parity", "target": 1.0}
     )
     with pytest.raises(InputError, match=r"No rule fits.*with_rule"):
         model.fit(*loans)
@@ -39,7 +38,7 @@ def test_a_release_without_a_rule_still_gives_another_one(loans, loan_schema):
 
 
 def test_noise_that_the_budget_does_not_pay_for_is_refused_before_any_charge(loans, loan_schema):
-    learner = PrivateLogisticRegression(noise_multiplier=18.0)
+    learner = LogisticLearner(noise_multiplier=18.0)
     model = PrivateFairClassifier(1, schema=loan_schema, mode="reuse", learner=learner)
     with pytest.raises(BudgetError, match="nothing was charged"):
         model.fit(*loans)
@@ -49,15 +48,18 @@ def test_noise_that_the_budget_does_not_pay_for_is_refused_before_any_charge(loa
 def test_plan_knows_the_models_own_groups(loans, loan_schema):
     bare = loan_schema.with_sensitive("job")
     model = PrivateFairClassifier(2, schema=bare, sensitive="sex", random_state=0)
-    planned = [(scope, event) for scope, _, event in model.planned_events(bare)]
+    planned = model.plan(bare)
     model.fit(*loans)
-    assert planned == [(entry.scope, entry.event) for entry in model.ledger_.entries]
+    assert planned == model.plan() == model.plan_
+    assert planned.charges == [(entry.scope, entry.event) for entry in model.ledger_.entries]
 
 
 def test_the_release_may_use_the_whole_budget(loans, loan_schema):
     for epsilon in (0.1, 0.3, 0.7):
-        model = PrivateFairClassifier(epsilon, schema=loan_schema, release_epsilon=epsilon)
-        assert model.planned_events(loan_schema)
+        model = PrivateFairClassifier(
+            epsilon, schema=loan_schema, division={"release_epsilon": epsilon}
+        )
+        assert model.plan().total().spent <= epsilon
 
 
 def test_a_batch_of_one_person_is_charged_as_one_person(loans, loan_schema):
@@ -89,7 +91,9 @@ def test_what_a_batch_tells_does_not_depend_on_records_that_were_not_counted(loa
 
 
 def test_infeasible_points_are_left_out_of_a_frontier(loans, loan_schema):
-    model = PrivateFairClassifier(5, schema=loan_schema, target=1.0, random_state=0).fit(*loans)
+    model = PrivateFairClassifier(5, schema=loan_schema, random_state=0, rule={"target": 1.0}).fit(
+        *loans
+    )
     points = model.frontier("accuracy_parity", [0.0, 1.0])
     assert [point.tolerance for point in points] == [1.0]
 
@@ -98,18 +102,21 @@ def test_numpy_settings_survive_a_file(tmp_path, loans, loan_schema):
     model = PrivateFairClassifier(
         5,
         schema=loan_schema,
-        smallest_group=np.int64(40),
-        tolerance=np.float64(0.125),
-        costs=np.array([1.0, 2.0]),
         random_state=0,
+        rule={
+            "smallest_group": np.int64(40),
+            "tolerance": np.float64(0.125),
+            "costs": np.array([1.0, 2.0]),
+        },
     ).fit(*loans)
     loaded = load_model(save_model(model, tmp_path / "m.dpfair"))
-    assert (loaded.tolerance, loaded.smallest_group, loaded.costs) == (0.125, 40, (1.0, 2.0))
+    rule = loaded.rule_settings
+    assert (rule.tolerance, rule.smallest_group, rule.costs) == (0.125, 40, (1.0, 2.0))
 
 
 def test_what_could_not_be_read_back_is_not_written(tmp_path, loans, loan_schema):
     model = PrivateFairClassifier(5, schema=loan_schema, mode="reuse", random_state=0).fit(*loans)
-    model.set_params(tolerance=0.4)
+    model.set_params(rule__tolerance=0.4)
     with pytest.raises(InputError, match="changed after fit"):
         save_model(model, tmp_path / "m.dpfair")
     assert not list(tmp_path.iterdir())
@@ -119,13 +126,14 @@ def test_what_could_not_be_read_back_is_not_written(tmp_path, loans, loan_schema
     "parameters",
     [
         {"learner": "boost"},
-        {"costs": 5},
-        {"costs": ("a", "b")},
-        {"tolerance": None},
-        {"tolerance": "small"},
-        {"smallest_group": float("inf")},
+        {"rule": {"costs": 5}},
+        {"rule": {"costs": ("a", "b")}},
+        {"rule": {"tolerance": None}},
+        {"rule": {"tolerance": "small"}},
+        {"rule": {"smallest_group": float("inf")}},
         {"confidence": 1 - 1e-9},
-        {"rule": "algorithm2", "costs": (9, 1)},
+        {"rule": "algorithm2"},
+        {"division": 0.5},
     ],
     ids=str,
 )
@@ -139,7 +147,7 @@ def test_a_hundred_groups_are_the_most(loan_schema):
     data["sensitive"]["values"] = [f"g{i}" for i in range(101)]
     schema = type(loan_schema).from_dict(data)
     with pytest.raises(InputError, match="at most 100 groups"):
-        PrivateFairClassifier(5, schema=schema).planned_events(schema)
+        PrivateFairClassifier(5, schema=schema).plan()
 
 
 @pytest.mark.parametrize(
@@ -164,8 +172,6 @@ def test_thresholds_are_placed_where_that_is_worth_its_time(
     data = loan_schema.to_dict() | {"rows": rows}
     data["sensitive"]["values"] = [f"g{i}" for i in range(groups)]
     schema = type(loan_schema).from_dict(data)
-    purposes = [
-        p for _, p, _ in PrivateFairClassifier(epsilon, schema=schema).planned_events(schema)
-    ]
-    assert PLANNING in purposes
-    assert (DECIDING in purposes) == (not placed)
+    plan = PrivateFairClassifier(epsilon, schema=schema).plan()
+    assert "plan" in plan
+    assert ("decisions" in plan) == (not placed)

@@ -11,8 +11,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from dpfair import FairPostProcessor, InputError, Ledger, Noise, PrivacyLeakWarning
-from dpfair.fairness.release import release_accepted
+from dpfair import FairPostProcessor, InputError, Noise, PrivacyLeakWarning
+from dpfair.privacy.events import pure_epsilon
+from dpfair.privacy.noise import noise_from
 
 
 def table(accepted=(30, 60), sizes=(100, 100)):
@@ -51,14 +52,12 @@ def test_algorithm_1_has_no_gap_on_its_own_records():
 def test_algorithm_2_with_public_sizes_has_the_papers_noise():
     """Independent noise of scale 1/(n eps_a) for each group."""
     X = table((300, 600), (1000, 1000))
-    ledger = Ledger(1000, 1e-5, noise=Noise(4))
-    noise = []
-    for _ in range(1000):
-        release = release_accepted(
-            X[:, 1], X[:, 0], ("0", "1"), epsilon=0.5, ledger=ledger, scope="", dependence=""
-        )
-        noise.append([release.counts[0, 0, 1] - 300, release.counts[1, 0, 1] - 600])
-        ledger = Ledger(1000, 1e-5, noise=ledger.noise)
+    source, noise = Noise(4), []
+    fair = FairPostProcessor(says, 1.0, sensitive=0, groups=["0", "1"], public_sizes=True)
+    with noise_from(lambda seed: source):
+        for _ in range(1000):
+            counts = fair.fit(X).release_.counts
+            noise.append([counts[0, 0, 1] - 300, counts[1, 0, 1] - 600])
     noise = np.array(noise)
     t = math.exp(-0.5)
     assert np.abs(noise.mean(axis=0)).max() < 5 * 2.8 / 1000**0.5
@@ -167,3 +166,35 @@ def test_algorithm_1_never_claims_privacy():
     fair = FairPostProcessor(says, sensitive=0).fit(table())
     assert not fair.certificate_.privacy.private
     assert fair.certificate_.privacy.epsilon == math.inf
+    assert fair.ledger_.entries == ()
+    assert fair.plan_.steps == ()
+
+
+def test_the_cost_is_planned_before_records_are_read():
+    fair = FairPostProcessor(says, 1.0, sensitive=0, groups=["0", "1"])
+    [step] = fair.plan().steps
+    assert (step.name, step.scope, pure_epsilon(step.event)) == ("count", "release", 1)
+    assert fair.fit(table()).plan_ == fair.plan()
+    public = FairPostProcessor(says, 1.0, sensitive=0, groups=["0", "1", "2"], public_sizes=True)
+    events = [step.event for step in public.plan().steps]
+    assert [step.name for step in public.plan().steps] == ["count", "count 2", "count 3"]
+    assert sum(map(pure_epsilon, events)) <= 1
+    undeclared = FairPostProcessor(says, 1.0, sensitive=0)
+    with pytest.raises(InputError, match="only if its schema is declared"):
+        undeclared.plan()
+
+
+def test_an_unfitted_classifier_divides_the_records():
+    fair = FairPostProcessor(LogisticRegression(), 1.0, sensitive=0, groups=["0", "1"])
+    assert fair.plan().shares == {"train": pytest.approx(2 / 3), "release": pytest.approx(1 / 3)}
+    whole = FairPostProcessor(says, 1.0, sensitive=0, groups=["0", "1"])
+    assert whole.plan().shares == {"release": 1}
+
+
+def test_records_of_an_undeclared_group_are_neither_counted_nor_decided():
+    X = table((30, 60))
+    X[::10, 0] = 7
+    fair = FairPostProcessor(says, sensitive=0, groups=["0", "1"]).fit(X)
+    assert fair.release_.counts.sum() == (X[:, 0] != 7).sum()
+    with pytest.raises(InputError, match="20 of the records belong to a group"):
+        fair.predict(X)

@@ -16,12 +16,18 @@ from dp_accounting.rdp import RdpAccountant
 from scipy.special import logsumexp
 from scipy.stats import chisquare
 from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
 
 from dpfair import (
+    Algorithm1,
+    Algorithm2,
     BudgetError,
+    DPFermi,
     FairPostProcessor,
     InputError,
     Ledger,
+    LedgerFile,
+    LogisticLearner,
     Noise,
     PrivateFairClassifier,
     PrivateLogisticRegression,
@@ -29,22 +35,21 @@ from dpfair import (
     load_model,
     save_model,
 )
-from dpfair.certificate.claims import FairnessClaim, round_up
-from dpfair.data.tabular import TabularInput
+from dpfair.certificate.rule import rule_claim
+from dpfair.certificate.text import round_up
 from dpfair.errors import FairnessWarning, PrivacyLeakWarning, ReceiptError
-from dpfair.methods import search as search_module
 from dpfair.privacy.accountants import ORDERS, epsilon, epsilon_of, epsilons, renyi_curve
 from dpfair.privacy.draw import Draw
+from dpfair.privacy.event_json import event_from_json, event_to_json
 from dpfair.privacy.events import (
     best_of_runs,
     compose,
-    event_from_json,
-    event_to_json,
     gaussian_steps,
     noisy_table,
     path_events,
     step_event,
 )
+from dpfair.privacy.noise import noise_from
 from dpfair.privacy.repetition import best_of_runs_curve, halting_probability
 from dpfair.report import render_report
 from dpfair.report.wording import mechanism
@@ -54,7 +59,7 @@ GRID = {"learner__learning_rate": [0.01, 0.3], "learner__clip": [0.3, 1.0]}
 
 
 def fair(**how):
-    return PrivateFairClassifier(learner=PrivateLogisticRegression(steps=20), **how)
+    return PrivateFairClassifier(learner=LogisticLearner(steps=20), **how)
 
 
 def make_search(schema, estimator=None, grid=GRID, **how):
@@ -67,9 +72,17 @@ def fitted(loans, loan_schema):
     return make_search(loan_schema).fit(*loans)
 
 
+class FiveRuns(Noise):
+    """Makes every search one of five runs."""
+
+    def repetitions(self, *law):
+        return 5
+
+
 @pytest.fixture
-def five_runs(monkeypatch):
-    monkeypatch.setattr(Noise, "repetitions", lambda *_: 5)
+def five_runs():
+    with noise_from(FiveRuns):
+        yield
 
 
 # The law of the number of runs
@@ -178,7 +191,7 @@ def test_only_renyi_answers_for_a_search_and_it_composes():
     event = best_of_runs([step_event(8, 1)], 5, 0)
     assert set(epsilons(event, DELTA)) == {"rdp"}
     assert epsilon(event, DELTA).accountant == "rdp"
-    with pytest.raises(InputError, match="knows no search"):
+    with pytest.raises(InputError, match="does not support a search"):
         epsilon(event, DELTA, accountant="gdp")
     both = compose([event, step_event(8, 1)])
     reference = RdpAccountant().compose(RepeatAndSelectDpEvent(GaussianDpEvent(8.0), 5, 0))
@@ -187,7 +200,7 @@ def test_only_renyi_answers_for_a_search_and_it_composes():
 
 
 def test_hopeless_runs_are_refused():
-    with pytest.raises(InputError, match="protects nobody"):
+    with pytest.raises(InputError, match="protects nothing"):
         epsilon(best_of_runs([step_event(0.01, 0.5)], 5, 0), DELTA)
 
 
@@ -231,74 +244,105 @@ def test_total_is_within_the_budget_and_a_run_gets_the_most(fitted, loan_schema)
     assert 3 * 0.99 < fitted.ledger_.spent == entry.epsilon <= 3
     more = fitted.runs_.epsilon * 1.002
     model = fair().set_params(epsilon=more)
-    events = path_events((s, event) for s, _, event in model.planned_events(loan_schema))
+    events = path_events(model.plan(loan_schema).charges)
     over = best_of_runs([*events, noisy_table(more / 4, "add_remove")], 3, 0)
     assert epsilon_of(over, DELTA, "add_remove") > 3
 
 
 def test_every_candidate_is_paid_for(loan_schema):
-    learner = PrivateLogisticRegression(solver="sgd", batch_size=300, steps=5, noise_multiplier=4)
+    learner = LogisticLearner(solver="sgd", batch_size=300, steps=5, noise_multiplier=4)
     several = make_search(
         loan_schema,
         fair(),
-        {"release_epsilon": [0.1], "learner": [PrivateLogisticRegression(steps=9), learner]},
+        {"division__release_epsilon": [0.1], "learner": [LogisticLearner(steps=9), learner]},
     )
-    [(_, _, event)] = several.planned_events(loan_schema)
+    [step] = several.plan().steps
+    event = step.event
     assert len(event.event.events) == 4  # two trainings, one release, one score
     assert epsilon_of(event, DELTA, "add_remove") <= 3
 
 
-@pytest.mark.parametrize("how", [{"score_epsilon": 50}, {"estimator": fair(release_epsilon=2.5)}])
-def test_over_budget_nothing_is_read_or_charged(loan_schema, monkeypatch, how):
-    charged = []
-    charge = Ledger.charge
-    monkeypatch.setattr(Ledger, "charge", lambda *a, **k: charged.append(1) or charge(*a, **k))
-    search = make_search(loan_schema, **how)
+@pytest.mark.parametrize(
+    "how", [{"score_epsilon": 50}, {"estimator": fair(division={"release_epsilon": 2.5})}]
+)
+def test_over_budget_nothing_is_read_or_charged(loan_schema, tmp_path, how):
+    file = LedgerFile.create(tmp_path / "x", 100, DELTA)
+    search = make_search(loan_schema, ledger=file.path, random_state=None, **how)
     with pytest.raises(BudgetError, match="nothing was charged"):
         search.fit(object(), object())  # no table: touching it would be another error
-    assert not charged
+    assert not file.entries
     assert not hasattr(search, "ledger_")
 
 
-def test_the_search_is_charged_before_any_run_reads_a_record(loans, loan_schema, monkeypatch):
-    order = []
-    charge, read = Ledger.charge, TabularInput._training_records
+class Watched(PrivateFairClassifier):
+    """Calls ``before`` with every run that starts."""
 
-    def log(name, function):
-        return lambda *a, **k: order.append(k.get("purpose", name)) or function(*a, **k)
+    before = None
 
-    monkeypatch.setattr(Ledger, "charge", log("charge", charge))
-    monkeypatch.setattr(TabularInput, "_training_records", log("read", read))
-    make_search(loan_schema).fit(*loans)
-    assert order[:3] == ["read", "search: the best of several runs", "read"]
+    def learn(self, records, run):
+        Watched.before(self)
+        super().learn(records, run)
 
 
-def test_losers_and_their_number_are_gone(loans, loan_schema, monkeypatch, five_runs):
-    seen, scores = [], []
-    run = search_module._run
+def watched(before):
+    Watched.before = staticmethod(before)
+    return Watched(learner=LogisticLearner(steps=20))
 
-    def watched(*args):
-        result = run(*args)
-        seen.append(weakref.ref(result.model))
-        scores.append(result.score)
-        return result
 
-    monkeypatch.setattr(search_module, "_run", watched)
-    search = make_search(loan_schema, random_state=None).fit(*loans)
+def test_the_search_is_charged_before_any_run_starts(loans, loan_schema, tmp_path):
+    file, charged = LedgerFile.create(tmp_path / "x", 3, DELTA), []
+    estimator = watched(lambda model: charged.append(len(file.entries)))
+    make_search(loan_schema, estimator, ledger=file.path, random_state=None).fit(*loans)
+    assert set(charged) == {1}
+    [entry] = file.entries
+    assert entry.purpose == "search for a model"
+
+
+def test_runs_are_planned_once_and_before_any_record_is_read(loans, loan_schema):
+    search = make_search(loan_schema)
+    runs = search.plan()["search"].how
+    search.fit(*loans)
+    assert len(runs.plans) == len(runs.candidates) == 4
+    assert search.runs_ == runs
+    assert search.best_estimator_.plan_ in runs.plans
+
+
+def test_losers_and_their_number_are_gone(loans, loan_schema):
+    seen, scores, sources = [], [], []
+
+    class Scored(FiveRuns):
+        """Remembers the noisy counts of right and wrong decisions."""
+
+        def answer(self, question, noisy):
+            answer = super().answer(question, noisy)
+            if question.scope == "validate":
+                right, wrong = answer
+                scores.append(right / (right + wrong))
+            return answer
+
+    def source(seed):
+        sources.append(Scored(seed))
+        return sources[-1]
+
+    estimator = watched(lambda model: seen.append(weakref.ref(model)))
+    with noise_from(source):
+        search = make_search(loan_schema, estimator, random_state=None).fit(*loans)
     gc.collect()
-    assert len(seen) == 5
+    assert len(seen) == len(scores) == 5
     assert [r() for r in seen if r() is not None] == [search.best_estimator_]
     assert search.best_score_ == max(scores)
+    # What is left of the noise of the search would show how many runs there were.
+    assert type(search.ledger_.noise) is Noise
     copy = pickle.loads(pickle.dumps(search))
     for fitted in (search, copy):
         values = list(reachable(fitted))
         assert sum(type(v).__name__ == "LinearScorer" for v in values) == 1
         assert sum(isinstance(v, Ledger) for v in values) == 1
+        assert not any(isinstance(v, Scored) for v in values)
         for score in set(scores) - {search.best_score_}:
             assert not any(isinstance(v, float) and v == score for v in values)
         assert len(fitted.ledger_.entries) == 1
-    assert search.ledger_.noise._used == 0
-    public = {"epsilon", "score_epsilon", "mean", "shape", "candidates", "event"}
+    public = {"epsilon", "score_epsilon", "mean", "shape", "candidates", "plans", "event"}
     assert {f.name for f in dataclasses.fields(search.runs_)} == public
 
 
@@ -329,17 +373,15 @@ def test_warnings_do_not_count_the_runs(loans, loan_schema, five_runs):
 
 
 @pytest.mark.parametrize("failures", [3, 5])
-def test_a_losing_run_that_fails_is_not_seen(loans, loan_schema, monkeypatch, five_runs, failures):
-    fit, calls = PrivateFairClassifier.fit, []
+def test_a_losing_run_that_fails_is_not_seen(loans, loan_schema, five_runs, failures):
+    calls = []
 
-    def sometimes(self, *args):
+    def sometimes(model):
         calls.append(1)
         if len(calls) <= failures:
             raise InputError("No rule fits.")
-        return fit(self, *args)
 
-    monkeypatch.setattr(PrivateFairClassifier, "fit", sometimes)
-    search = make_search(loan_schema)
+    search = make_search(loan_schema, watched(sometimes))
     if failures == 5:
         with pytest.raises(InputError, match="No rule fits"):
             search.fit(*loans)
@@ -361,15 +403,15 @@ def test_winner_states_the_total_and_divided_confidence(fitted):
     assert winner.confidence == pytest.approx(1 - 0.05 / 3)
     at = {}
     for confidence in (0.95, winner.confidence):
-        claim = FairnessClaim.from_decision(
-            winner.release_, winner._decision, winner._goal(), confidence
+        claim = rule_claim(
+            winner.release_, winner.fitted_.chosen, winner.rule_settings.goal(), confidence
         )
         at[confidence] = claim.gap_bound
     assert fairness.gap_bound == at[winner.confidence] > at[0.95]
 
 
 def test_bounds_on_the_mean_are_dropped(loans, loan_schema):
-    estimator = fair(rule="algorithm2", public_sizes=True)
+    estimator = Algorithm2(public_sizes=True, learner=LogisticLearner(steps=20))
     search = make_search(loan_schema, estimator).fit(*loans)
     bounds = search.certificate_.fairness.bounds
     assert "paper theorem" in bounds
@@ -400,12 +442,14 @@ def test_another_rule_of_a_winner_keeps_the_confidence_of_the_search(fitted, tmp
 
 
 def test_a_saved_winner_cannot_claim_its_own_confidence(fitted, tmp_path):
+    """A file does not say what is certified; it follows from the charge for the search."""
     winner = clone(fitted.best_estimator_)
     winner.__dict__.update(fitted.best_estimator_.__dict__)
     claim = dataclasses.replace(fitted.certificate_.fairness, confidence=winner.confidence)
     winner.certificate_ = dataclasses.replace(fitted.certificate_, fairness=claim)
-    with pytest.raises(InputError, match="does not follow"):
-        load_model(save_model(winner, tmp_path / "m.dpfair"))
+    again = load_model(save_model(winner, tmp_path / "m.dpfair"))
+    assert again.certificate_ == fitted.certificate_ != winner.certificate_
+    assert again.certificate_.fairness.confidence == 0.95
 
 
 @pytest.mark.parametrize(
@@ -479,17 +523,15 @@ def test_a_schema_read_off_the_data_is_a_leak(loans):
 
 
 class Liar(PrivateFairClassifier):
-    """Plans a tenth of what it charges."""
+    """Learns by another plan than the one that the search paid for."""
 
-    def planned_events(self, schema):
-        return clone(self).set_params(epsilon=self.epsilon / 10)._really(schema)
-
-    def _really(self, schema):
-        return PrivateFairClassifier.planned_events(self, schema)
+    def learn(self, records, run):
+        dear = clone(self).set_params(epsilon=10 * self.epsilon).plan(self.schema_)
+        super().learn(records, dear.open(run.noise))
 
 
 def test_a_run_that_charges_more_than_planned_is_refused(loans, loan_schema):
-    liar = Liar(learner=PrivateLogisticRegression(steps=20))
+    liar = Liar(learner=LogisticLearner(steps=20))
     with pytest.raises(ReceiptError, match="did not pay"):
         make_search(loan_schema, liar).fit(*loans)
 
@@ -497,12 +539,13 @@ def test_a_run_that_charges_more_than_planned_is_refused(loans, loan_schema):
 def test_what_the_search_sets_itself_cannot_be_searched(loan_schema):
     for name in ("epsilon", "delta", "confidence", "relation", "random_state"):
         with pytest.raises(InputError, match=f"sets {name}"):
-            make_search(loan_schema, grid={name: [1]}).planned_events(loan_schema)
+            make_search(loan_schema, grid={name: [1]}).plan()
     for how in ({"mean_runs": 1}, {"shape": 1.5}, {"validation_share": 1}, {"score_epsilon": -1}):
         with pytest.raises(InputError):
-            make_search(loan_schema, **how).planned_events(loan_schema)
-    with pytest.raises(InputError, match="plans its cost"):
-        make_search(loan_schema, FairPostProcessor(len)).planned_events(loan_schema)
+            make_search(loan_schema, **how).plan()
+    for other in (LogisticRegression(), FairPostProcessor(len, 1.0), Algorithm1(len), fair):
+        with pytest.raises(InputError, match="plans its cost"):
+            make_search(loan_schema, other).fit(None, None)
 
 
 def test_a_decision_about_an_undeclared_label_is_never_right(loans, loan_schema):
@@ -512,7 +555,7 @@ def test_a_decision_about_an_undeclared_label_is_never_right(loans, loan_schema)
     estimator = fair(mode="reuse")
     search = PrivateSearchCV(
         estimator,
-        {"target": [0.1, 0.95]},
+        {"rule__target": [0.1, 0.95]},
         epsilon=8,
         mean_runs=6,
         schema=loan_schema,
@@ -522,3 +565,23 @@ def test_a_decision_about_an_undeclared_label_is_never_right(loans, loan_schema)
         warnings.simplefilter("ignore")
         search.fit(X, unknown)
     assert search.best_score_ < 0.45  # four tenths can be right
+
+
+@pytest.mark.parametrize(
+    ("estimator", "grid"),
+    [
+        (DPFermi(batch_size=300, epochs=2), {"weight": [0.5, 2.0]}),
+        (Algorithm2(learner=LogisticLearner(steps=5)), {"target": ["lower", "upper"]}),
+        (fair(), {"rule__notion": ["demographic_parity", "equal_opportunity"]}),
+    ],
+    ids=["dp-fermi", "algorithm 2", "fair"],
+)
+def test_every_method_can_be_searched(loans, loan_schema, estimator, grid, tmp_path):
+    X, y = loans
+    search = make_search(loan_schema, estimator, grid, mean_runs=2).fit(X, y)
+    assert type(search.best_estimator_) is type(estimator)
+    assert 2.9 < search.ledger_.spent <= 3
+    assert search.best_params_ in search.runs_.candidates
+    again = load_model(save_model(search, tmp_path / "m.dpfair"))
+    assert again.certificate_ == search.certificate_
+    np.testing.assert_array_equal(again.predict(X), search.predict(X))

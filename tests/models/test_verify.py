@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import struct
-
 import pytest
+from sample_models import put, rewritten
 
 from dpfair import ChargeTo, InputError, LedgerFile, PrivateFairClassifier, load_model, save_model
 from dpfair.models.verify import verify_model
@@ -37,6 +35,7 @@ def test_a_paid_model_and_its_ledger_verify(folder):
     assert [c.name for c in checks] == [
         "rule",
         "certificate",
+        "plan",
         "account",
         "privacy",
         "ledger",
@@ -64,20 +63,30 @@ def test_a_seeded_model_is_no_private_model(folder):
 
 
 def test_a_row_that_paid_for_something_else_fails(folder, tmp_path, loans, loan_schema):
-    changed(folder / "alone.dpfair", tmp_path / "claims.dpfair", row_of(folder / "paid.dpfair"))
+    alone, claims = folder / "alone.dpfair", tmp_path / "claims.dpfair"
+    forged(alone, claims, put("row", value=row_of(folder / "paid.dpfair")))
     dearer = PrivateFairClassifier(
         2, schema=loan_schema, mode="reuse", ledger=folder / "loans.ledger"
     ).fit(*loans)
-    checks = verify_model(tmp_path / "claims.dpfair", folder / "loans.ledger")
+    checks = verify_model(claims, folder / "loans.ledger")
     assert failed(checks) == []  # the same charges: which of two equal models paid, nobody can say
-    changed(folder / "alone.dpfair", tmp_path / "claims.dpfair", dearer.ledger_.row)
-    checks = verify_model(tmp_path / "claims.dpfair", folder / "loans.ledger")
-    assert failed(checks) == ["payment"]
+    forged(alone, claims, put("row", value=dearer.ledger_.row))
+    assert failed(verify_model(claims, folder / "loans.ledger")) == ["payment"]
 
 
-def test_a_changed_certificate_fails(folder, tmp_path):
-    changed(folder / "paid.dpfair", tmp_path / "better.dpfair", None, epsilon=0.5)
-    assert failed(verify_model(tmp_path / "better.dpfair")) == ["model"]
+@pytest.mark.parametrize(
+    "change",
+    [
+        put("plan", "epsilon", value="1/2"),
+        put("settings", "epsilon", value=0.5),
+        put("certificate", value={"privacy": {"epsilon": 0.5}}),
+    ],
+    ids=["plan", "settings", "certificate"],
+)
+def test_a_changed_promise_fails(folder, tmp_path, change):
+    """A certificate is derived and not stored; so a forger has to change what it follows from."""
+    better = forged(folder / "paid.dpfair", tmp_path / "better.dpfair", change)
+    assert failed(verify_model(better)) == ["model"]
 
 
 def test_a_missing_file_is_bad_input(folder):
@@ -89,19 +98,10 @@ def row_of(path):
     return load_model(path).ledger_.row
 
 
-def changed(source, target, row, epsilon=None):
+def forged(source, target, change):
     """Rewrite a model's header, as a forger would."""
-    content = source.read_bytes()
-    [size] = struct.unpack("<Q", content[:8])
-    outer = json.loads(content[8 : 8 + size])
-    header = json.loads(outer["__metadata__"]["dpfair-model"])
-    if row is not None:
-        header["ledger"]["row"] = row
-    if epsilon is not None:
-        header["certificate"]["privacy"]["epsilon"] = epsilon
-    outer["__metadata__"]["dpfair-model"] = json.dumps(header)
-    text = json.dumps(outer).encode()
-    target.write_bytes(struct.pack("<Q", len(text)) + text + content[8 + size :])
+    target.write_bytes(rewritten(source.read_bytes(), change))
+    return target
 
 
 def test_a_row_that_paid_for_another_model_is_found_out(tmp_path, loans, loan_schema):
@@ -126,7 +126,7 @@ def test_a_model_with_a_checked_rule_lends_its_payment_to_its_other_rules(
     tmp_path, loans, loan_schema
 ):
     LedgerFile.create(tmp_path / "l", 5, 1e-5)
-    settings = {"schema": loan_schema, "mode": "reuse", "check_share": 0.3}
+    settings = {"schema": loan_schema, "mode": "reuse", "division": {"check_share": 0.3}}
     paid = PrivateFairClassifier(1, ledger=ChargeTo(tmp_path / "l", key="k"), **settings).fit(
         *loans
     )

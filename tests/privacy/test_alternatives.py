@@ -13,16 +13,14 @@ from dp_accounting.dp_event import SelfComposedDpEvent
 from dp_accounting.pld import privacy_loss_distribution as pld
 
 from dpfair.errors import InputError, ReceiptError
-from dpfair.privacy import accountants, alternatives
-from dpfair.privacy.accountants import calibrate, cost, epsilon, epsilons
+from dpfair.privacy.accountants import ACCOUNTANTS, calibrate, cost, epsilon, epsilons
 from dpfair.privacy.alternatives import choices, worst_of
+from dpfair.privacy.event_json import event_from_json, event_to_json
 from dpfair.privacy.events import (
     OneOfDpEvent,
     best_of_runs,
     compose,
     drawable,
-    event_from_json,
-    event_to_json,
     gaussian_steps,
     noisy_table,
     parts,
@@ -134,14 +132,14 @@ def test_a_fit_of_the_whole_budget_has_room_in_an_empty_ledger():
     assert ledger.spent == 3
 
 
-def test_renyi_takes_the_worst_divergence_and_the_others_know_no_choice():
+def test_renyi_takes_the_worst_divergence_and_the_others_do_not_support_it():
     answers = epsilons(compose([FIT, FIT]), DELTA)
     assert set(answers) == {"pld", "rdp"}
     assert answers["pld"].epsilon <= answers["rdp"].epsilon
     assert spent(FIT, accountant="rdp") >= max(spent(e, accountant="rdp") for e in FIT.events)
     assert set(epsilons(FIT, DELTA, relation="replace_one")) == {"pld"}
     for accountant in ("gdp", "prv"):
-        with pytest.raises(InputError, match=f"The {accountant} accountant knows no choice"):
+        with pytest.raises(InputError, match=f"The {accountant} .* support a choice"):
             spent(FIT, accountant=accountant)
 
 
@@ -152,14 +150,6 @@ def test_a_search_may_be_an_alternative():
         cost(e, DELTA, "add_remove") for e in event.events
     )
     assert set(epsilons(event, DELTA)) == {"rdp"}
-
-
-def test_hopeless_noise_cannot_hide_in_a_choice():
-    with pytest.raises(InputError, match="protects nobody"):
-        spent(OneOfDpEvent((gaussian_steps(0.01, 1.0, 9), COUNT)))
-    one = gaussian_steps(0.1, 1.0, 20)  # alone it would do
-    with pytest.raises(InputError, match="protects nobody"):
-        spent(compose([OneOfDpEvent((one, COUNT))] * 2))
 
 
 # Several choices
@@ -183,18 +173,11 @@ def test_two_fits_of_half_the_budget_have_room():
 
 @pytest.mark.parametrize("relation", ["add_remove", "replace_one"])
 @pytest.mark.parametrize("jobs", [[FIT] * 2, [FIT, FULL, FIT], [FIT, FIT, FULL, FULL]], ids=len)
-def test_the_dominating_distribution_is_never_below_any_combination(jobs, relation, monkeypatch):
+def test_the_dominating_distribution_is_never_below_any_combination(jobs, relation):
+    """The accountant itself tosses no coins: every choice is bounded by its distribution."""
     exact = dearest(jobs, relation)
-    monkeypatch.setattr(alternatives, "MAX_COMBINATIONS", 1)
-    bound = spent(compose(jobs), relation)
+    bound = ACCOUNTANTS["pld"].epsilon(compose(jobs), DELTA, relation)
     assert exact * (1 - 1e-6) <= bound <= exact * 1.03
-
-
-def test_renyi_takes_the_worst_alternative_at_every_order():
-    one, other = (accountants.renyi_curve(event, "add_remove") for event in FIT.events)
-    assert (one > other).any()
-    assert (one < other).any()
-    assert (accountants.renyi_curve(FIT, "add_remove") == np.maximum(one, other)).all()
 
 
 def test_choices_are_tossed_as_far_as_there_is_room():

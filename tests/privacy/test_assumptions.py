@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpfair import InputError
-from dpfair.certificate.claims import PrivacyClaim
+from dpfair.certificate import PrivacyClaim
 from dpfair.privacy.assumptions import Assumption
 from dpfair.privacy.ledger import Ledger
 

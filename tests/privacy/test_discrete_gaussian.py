@@ -80,27 +80,24 @@ def test_large_scales_are_normal_with_random_last_digits(bits):
         assert stats.kstest(scaled * 1.06, "norm").pvalue < 1e-6
 
 
-def test_the_float_decides_as_exact_arithmetic_does(monkeypatch):
+def test_the_float_decides_as_exact_arithmetic_does():
     """With a margin of everything, each candidate is decided by exact arithmetic instead."""
     for variance in (1, 7, 1000, 1 << 60, (1 << 82) - 1):
         fast = discrete_gaussian(Noise(8), variance, 1500)
-        with monkeypatch.context() as change:
-            change.setattr(module, "_MARGIN", 2.0)
-            exact = discrete_gaussian(Noise(8), variance, 1500)
+        exact = discrete_gaussian(Noise(8), variance, 1500, margin=2.0)
         assert fast.tolist() == exact.tolist()
 
 
 def test_candidates_near_the_margin_reach_exact_arithmetic(monkeypatch):
     decided = []
-    monkeypatch.setattr(module, "_MARGIN", 2.0**-8)
-    real = module._decided
+    real = module.decided
 
     def counted(*arguments):
         decided.append(arguments)
         return real(*arguments)
 
-    monkeypatch.setattr(module, "_decided", counted)
-    discrete_gaussian(Noise(9), 50, 20_000)
+    monkeypatch.setattr(module, "decided", counted)
+    discrete_gaussian(Noise(9), 50, 20_000, margin=2.0**-8)
     assert 100 < len(decided) < 2000
 
 
@@ -118,12 +115,12 @@ class Scripted(Noise):
 
 def test_the_last_block_goes_on_by_coins():
     """Blocks have no end, so that the largest numbers have their probability too."""
-    envelope = module._envelope(1 << 20)
-    _, size = module._decided(Scripted([1, 1, 0]), envelope, module._COINS, 5, 1 << 63)
-    assert size == (module._COINS + 2) * 2**10 + 5
+    envelope = module.envelope_of(1 << 20)
+    _, size = module.decided(Scripted([1, 1, 0]), envelope, module.COINS, 5, 1 << 63)
+    assert size == (module.COINS + 2) * 2**10 + 5
     noise = Scripted([])
-    _, size = module._decided(noise, envelope, module._COINS - 1, 5, 1 << 63)
-    assert size == (module._COINS - 1) * 2**10 + 5
+    _, size = module.decided(noise, envelope, module.COINS - 1, 5, 1 << 63)
+    assert size == (module.COINS - 1) * 2**10 + 5
     assert noise.asked == []
 
 
@@ -133,17 +130,17 @@ def test_a_tie_of_64_bits_is_broken_by_more_bits():
     tie = int(Fraction(exact) * 2**64)
     for wide, expected in ((0, True), (2**64 - 1, False)):
         noise = Scripted([], wide)
-        assert module._is_below(noise, tie, Fraction(1), exponent) is expected
+        assert module.is_below(noise, tie, Fraction(1), exponent) is expected
         assert noise.asked == [2**64]
     noise = Scripted([])
-    assert module._is_below(noise, tie - 1, Fraction(1), exponent)
-    assert not module._is_below(noise, tie + 1, Fraction(1), exponent)
+    assert module.is_below(noise, tie - 1, Fraction(1), exponent)
+    assert not module.is_below(noise, tie + 1, Fraction(1), exponent)
     assert noise.asked == []
 
 
 @pytest.mark.parametrize("exponent", [Fraction(0), Fraction(1, 7), Fraction(300), Fraction(10**6)])
 def test_exponentials_are_enclosed(exponent):
-    low, high = module._exp_enclosure(exponent, digits=40)
+    low, high = module.exp_enclosure(exponent, digits=40)
     context = Context(prec=90, Emin=-(10**8), Emax=10**8)
     ratio = context.divide(Decimal(-exponent.numerator), Decimal(exponent.denominator))
     true = Fraction(context.exp(ratio))
@@ -153,7 +150,7 @@ def test_exponentials_are_enclosed(exponent):
 
 def test_no_candidate_is_kept_with_a_probability_above_one():
     for variance in [*range(1, 200), (1 << 60) - 1, 1 << 60, 3 << 70]:
-        envelope = module._envelope(variance)
+        envelope = module.envelope_of(variance)
         constant, t = float(envelope.constant), 1 << envelope.place_bits
         assert t * t <= variance < 4 * t * t
         for block in range(12):

@@ -86,12 +86,17 @@ def test_a_sampled_event_needs_its_batch_first():
     draw.discrete_gaussian(ZEROS, UNITS, 1.0)
 
 
-def test_exact_events_sample_with_exact_coins(monkeypatch):
-    monkeypatch.setattr(Noise, "poisson_batch", None)
-    Draw(step_event(2.0, 0.3, exact=True), Noise(1)).batch(10)
-    monkeypatch.undo()
-    monkeypatch.setattr(Noise, "exact_batch", None)
-    Draw(step_event(2.0, 0.3), Noise(1)).batch(10)
+class OnlyExact(Noise):
+    poisson_batch = None
+
+
+class OnlyFloating(Noise):
+    exact_batch = None
+
+
+def test_exact_events_sample_with_exact_coins():
+    Draw(step_event(2.0, 0.3, exact=True), OnlyExact(1)).batch(10)
+    Draw(step_event(2.0, 0.3), OnlyFloating(1)).batch(10)
 
 
 @pytest.mark.parametrize("units", [np.ones(3), np.array([1, 1, 0, 1.0]), -UNITS, UNITS * math.nan])

@@ -75,8 +75,8 @@ def test_a_parameter_three_percent_off_is_rejected(factor):
 
 
 class OneSided(Noise):
-    def _discrete_laplace(self, numerator, denominator):
-        return abs(super()._discrete_laplace(numerator, denominator))
+    def discrete_laplace(self, parameter, size):
+        return [abs(z) for z in super().discrete_laplace(parameter, size)]
 
 
 class Biased(Noise):
@@ -142,18 +142,19 @@ def test_uniforms_have_their_law():
 class Constant(Noise):
     """Hands out one byte only, to reach the ends."""
 
-    byte = b"\x00"
+    def __init__(self, byte):
+        super().__init__(seed=0)
+        self.byte = byte
 
     def take(self, count):
         return self.byte * count
 
 
 @pytest.mark.parametrize("byte", [b"\x00", b"\xff"])
-def test_uniforms_never_reach_the_ends(byte, monkeypatch):
-    monkeypatch.setattr(Constant, "byte", byte)
-    draws = Constant(seed=0).uniforms(3)
+def test_uniforms_never_reach_the_ends(byte):
+    draws = Constant(byte).uniforms(3)
     assert ((draws > 0) & (draws < 1)).all()
-    assert np.isfinite(Constant(seed=0).normals(3)).all()
+    assert np.isfinite(Constant(byte).normals(3)).all()
 
 
 def test_normals_have_their_law():
@@ -331,7 +332,15 @@ def test_integers_made_ahead_keep_their_variance():
             drawn[v].extend(noise.discrete_gaussian(v, 50).tolist())
     for v in variances:
         assert np.var(drawn[v]) == pytest.approx(v, rel=0.2)
-    assert len(noise._integers) <= 8
+
+
+def test_integers_are_made_ahead_for_at_most_eight_variances():
+    """A seeded source stores all that it made ahead: 4096 integers per variance."""
+    noise, most = Noise(3), 0
+    for variance in range(1, 21):
+        noise.discrete_gaussian(variance, 1)
+        most = max(most, len(pickle.dumps(noise)))
+    assert 7 * 4096 * 8 < most < 8 * 4096 * 8 + 10_000
 
 
 def test_equal_seeds_are_equal_and_others_differ():
@@ -456,11 +465,11 @@ class Slow(Noise):
     @property
     def _used(self):
         time.sleep(0)
-        return self._place
+        return self.place
 
     @_used.setter
     def _used(self, value):
-        self._place = value
+        self.place = value
 
 
 def taken_in_threads(noise, threads=4, each=400, size=16):

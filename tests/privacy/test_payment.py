@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from dpfair import (
+    Algorithm2,
+    BoostingLearner,
     BudgetError,
     ChargeTo,
+    DPFermi,
     FairPostProcessor,
+    FairRule,
     InputError,
     LedgerFile,
+    LogisticLearner,
     PrivateBoosting,
     PrivateFairClassifier,
     PrivateLogisticRegression,
@@ -20,10 +28,10 @@ from dpfair import (
 )
 from dpfair.errors import PaidBeforeError, ReceiptError, SchemaError
 from dpfair.evaluation import evaluate_privately
-from dpfair.methods.dp_fermi.method import DPFermi
-from dpfair.privacy.draw import Draw
-from dpfair.privacy.events import OneOfDpEvent, gaussian_steps, noisy_table, parts
-from dpfair.privacy.payment import job_digest, whole_event
+from dpfair.learners.logistic import LogisticTraining
+from dpfair.privacy.events import DpEvent, OneOfDpEvent, gaussian_steps, noisy_table, parts
+from dpfair.privacy.payment import job_digest
+from dpfair.privacy.plan import whole_event
 
 
 @pytest.fixture
@@ -45,6 +53,7 @@ def methods(schema, ledger):
         "post": FairPostProcessor(
             accepts_rich, 1, sensitive="sex", groups=["f", "m"], ledger=ledger
         ),
+        "algorithm 2": Algorithm2(1, schema=schema, public_sizes=True, ledger=ledger),
         "fermi": DPFermi(1, schema=schema, epochs=1, ledger=ledger),
         "search": PrivateSearchCV(
             PrivateLogisticRegression(), {"steps": [3]}, schema=schema, mean_runs=2, ledger=ledger
@@ -115,20 +124,24 @@ def test_coins_of_different_fits_do_not_make_their_scopes_disjoint():
     assert event == whole_event([("train", train), ("release", count)])
 
 
+class Watched(PrivateLogisticRegression):
+    """Remembers what it trained with."""
+
+    runs: ClassVar[list] = []
+
+    def train(self, records, run):
+        self.runs.append(run)
+        return super().train(records, run)
+
+
 def test_a_job_tried_again_under_its_key_neither_pays_nor_draws(path, loans, loan_schema):
-    model = PrivateLogisticRegression(
-        1, schema=loan_schema, steps=5, ledger=ChargeTo(path, key="nightly")
-    ).fit(*loans)
+    Watched.runs.clear()
+    model = Watched(1, schema=loan_schema, steps=5, ledger=ChargeTo(path, key="nightly"))
+    model.fit(*loans)
     spent = LedgerFile(path).spent
-    drawn = []
-    real = Draw.gaussian
-    Draw.gaussian = lambda self, *a, **k: drawn.append(1) or real(self, *a, **k)
-    try:
-        with pytest.raises(PaidBeforeError, match="nightly"):
-            clone(model).fit(*loans)
-    finally:
-        Draw.gaussian = real
-    assert not drawn
+    with pytest.raises(PaidBeforeError, match="nightly"):
+        clone(model).fit(*loans)
+    assert len(Watched.runs) == 1
     assert LedgerFile(path).spent == spent
 
 
@@ -188,11 +201,30 @@ def test_a_ledger_per_person_pays_for_fits_per_person(tmp_path, loans, loan_sche
         PrivateFairClassifier(1, schema=loan_schema, ledger=path).fit(X, y)
 
 
-def test_a_fit_that_charges_what_it_did_not_plan_is_stopped(path, loans, loan_schema, monkeypatch):
-    cheap = [("", "train the scorer", gaussian_steps(50.0, 1.0, 5))]
-    monkeypatch.setattr(PrivateLogisticRegression, "planned_events", lambda self, schema: cheap)
+class SaysMoreNoise(LogisticLearner):
+    """States a cheap event and trains with less noise than that."""
+
+    def plan(self, schema, budget):
+        honest = super().plan(schema, budget)
+        return Stated(gaussian_steps(50.0, 1.0, 5), honest)
+
+    def train(self, plan, *rest):
+        return super().train(plan.honest, *rest)
+
+
+@dataclass(frozen=True)
+class Stated:
+    event: DpEvent
+    honest: LogisticTraining
+
+
+def test_a_fit_that_draws_what_it_did_not_plan_is_stopped(path, loans, loan_schema):
+    model = PrivateFairClassifier(
+        1, schema=loan_schema, mode="reuse", learner=SaysMoreNoise(steps=5), ledger=path
+    )
     with pytest.raises(ReceiptError):
-        PrivateLogisticRegression(1, schema=loan_schema, steps=5, ledger=path).fit(*loans)
+        model.fit(*loans)
+    assert not hasattr(model, "fitted_")
 
 
 def test_paid_metrics_are_charged_to_the_file_of_the_test_data(path, loans, loan_schema):
@@ -213,7 +245,12 @@ def test_cross_validation_pays_for_every_fold(path, loans, loan_schema):
 
 @pytest.mark.parametrize(
     "change",
-    [{"tolerance": 0.1}, {"learner": PrivateLogisticRegression(steps=7)}, {"epsilon": 0.7}],
+    [
+        {"rule": {"tolerance": 0.1}},
+        {"rule__tolerance": 0.1},
+        {"learner": LogisticLearner(steps=7)},
+        {"epsilon": 0.7},
+    ],
 )
 def test_other_settings_under_the_same_key_are_another_job(change, path, loans, loan_schema):
     model = PrivateFairClassifier(0.5, schema=loan_schema, ledger=ChargeTo(path, key="monday"))
@@ -228,8 +265,9 @@ def test_a_job_that_paid_is_told_so_although_nothing_is_left(path, loans, loan_s
     budget = LedgerFile(path).epsilon
     model = PrivateFairClassifier(budget, schema=loan_schema, ledger=ChargeTo(path, key="all"))
     model.fit(*loans)
+    again = clone(model)
     with pytest.raises(PaidBeforeError):
-        clone(model).check_budget(loan_schema)
+        again.payment(again.plan(), loan_schema)
 
 
 def test_a_refused_fit_leaves_the_earlier_model_alone(path, loans, loan_schema):
@@ -248,25 +286,21 @@ def test_a_model_that_could_not_be_saved_is_not_paid_for(path, loans, loan_schem
     assert not LedgerFile(path).entries
 
 
-THREE, FOUR = (PrivateLogisticRegression(steps=n) for n in (3, 4))
 SAME = [
     ({"clip": 1}, {"clip": np.float64(1.0)}),
     ({"grid": {"a": [1], "b": [2]}}, {"grid": {"b": (2,), "a": (1.0,)}}),
     ({"names": {"x", "y", "z"}}, {"names": frozenset("zyx")}),
-    (
-        {"learner": PrivateLogisticRegression(steps=3)},
-        {"learner": PrivateLogisticRegression(steps=3)},
-    ),
+    ({"learner": LogisticLearner(steps=3)}, {"learner": LogisticLearner(steps=3)}),
+    ({"rule": FairRule(tolerance=0.1)}, {"rule": FairRule(tolerance=np.float64(0.1))}),
     ({"clip": 1.0}, {"clip": 1.0, "verbose": True, "ledger": "elsewhere"}),
 ]
 OTHER = [
     ({"clip": 1.0}, {"clip": 1.0 + 2**-52}),
     ({"x": np.arange(5000)}, {"x": np.where(np.arange(5000) == 2500, 0, np.arange(5000))}),
-    (
-        {"learner": PrivateLogisticRegression(steps=3)},
-        {"learner": PrivateLogisticRegression(steps=4)},
-    ),
-    ({"learner": PrivateLogisticRegression()}, {"learner": DPFermi()}),
+    ({"learner": LogisticLearner(steps=3)}, {"learner": LogisticLearner(steps=4)}),
+    ({"learner": LogisticLearner()}, {"learner": BoostingLearner()}),
+    ({"estimator": PrivateLogisticRegression()}, {"estimator": DPFermi()}),
+    ({"rule": FairRule(tolerance=0.1)}, {"rule": FairRule(tolerance=0.2)}),
     ({"names": ["x", "y"]}, {"names": ["y", "x"]}),
     ({"target": None}, {"target": "None"}),
     ({"function": np.sort}, {"function": np.argsort}),
@@ -283,7 +317,7 @@ def test_other_settings_are_another_job(one, two):
     assert job_digest("fit", one) != job_digest("fit", two)
 
 
-def test_noise_that_was_calibrated_elsewhere_is_the_same_job(path, monkeypatch):
+def test_noise_that_was_calibrated_elsewhere_is_the_same_job(path):
     """The last digits of a noise multiplier differ from machine to machine."""
     file = LedgerFile(path)
     file.charge(gaussian_steps(44.0032405, 1.0, 2), scope="", purpose="fit", key="k", job="j")
@@ -298,7 +332,6 @@ def test_noise_that_was_calibrated_elsewhere_is_the_same_job(path, monkeypatch):
 def test_five_fits_cost_what_the_readme_says(planned, cost, tmp_path, loan_schema):
     file = LedgerFile.create(tmp_path / "ten", 10, 1e-5, planned=planned)
     model = PrivateFairClassifier(2, schema=loan_schema, mode="reuse")
-    fit = whole_event([(scope, event) for scope, _, event in model.planned_events(loan_schema)])
     for _ in range(5):
-        file.charge(fit, scope="", purpose="fit")
+        file.charge(model.plan().event, scope="", purpose="fit")
     assert round(file.spent, 1) == cost

@@ -18,7 +18,6 @@ from dpfair import (
 from dpfair.errors import InputError
 from dpfair.evaluation import check_budget
 from dpfair.privacy.events import gaussian_steps, noisy_table
-from dpfair.privacy.payment import whole_event
 from dpfair.privacy.room import Kind, largest, rounded_down
 
 FIT = "fit"
@@ -40,8 +39,13 @@ def ledger_in(state, path, schema, planned):
 
 
 def fit_event(epsilon, schema):
-    planned = PrivateFairClassifier(epsilon, schema=schema).planned_events(schema)
-    return whole_event([(scope, event) for scope, _, event in planned])
+    return PrivateFairClassifier(epsilon, schema=schema).plan().event
+
+
+def ask(model, **change):
+    """Plan a fit and check that its ledger file can pay for it."""
+    model = clone(model).set_params(**change)
+    model.payment(model.plan(), model.schema)
 
 
 def named(error):
@@ -55,11 +59,11 @@ def test_a_refused_fit_is_told_what_would_be_granted(tmp_path, loan_schema, stat
     file = ledger_in(state, tmp_path / "x", loan_schema, planned)
     model = PrivateFairClassifier(3, schema=loan_schema, mode=mode, ledger=file.path)
     with pytest.raises(BudgetError) as refused:
-        model.check_budget(loan_schema)
+        ask(model)
     epsilon = named(refused)
-    clone(model).set_params(epsilon=epsilon).check_budget(loan_schema)
+    ask(model, epsilon=epsilon)
     with pytest.raises(BudgetError):
-        clone(model).set_params(epsilon=1.01 * epsilon).check_budget(loan_schema)
+        ask(model, epsilon=1.01 * epsilon)
 
 
 @pytest.mark.parametrize("planned", [False, True])
@@ -103,15 +107,13 @@ def test_a_refused_job_per_person_is_told_what_would_be_granted(tmp_path, loan_s
     model = PrivateFairClassifier(
         2, schema=loan_schema, unit="job", rows_per_unit=2, ledger=file.path
     )
-    planned = model.planned_events(loan_schema)
-    event = whole_event([(scope, event) for scope, _, event in planned])
-    file.charge(event, scope="", purpose="before")
+    file.charge(model.plan().event, scope="", purpose="before")
     with pytest.raises(BudgetError) as refused:
-        model.check_budget(loan_schema)
+        ask(model)
     epsilon = named(refused)
-    clone(model).set_params(epsilon=epsilon).check_budget(loan_schema)
+    ask(model, epsilon=epsilon)
     with pytest.raises(BudgetError):
-        clone(model).set_params(epsilon=1.01 * epsilon).check_budget(loan_schema)
+        ask(model, epsilon=1.01 * epsilon)
 
 
 @pytest.mark.parametrize(
@@ -134,7 +136,7 @@ def test_the_part_that_the_job_is_about_counts(tmp_path, loan_schema):
         ledger = ChargeTo(file.path, to, new_scope=True)
         model = PrivateFairClassifier(4, schema=loan_schema, mode="reuse", ledger=ledger)
         with pytest.raises(BudgetError) as refused:
-            model.check_budget(loan_schema)
+            ask(model)
         assert 0.7 * most < named(refused) <= most
     assert file.largest(scope="north") == 1
     with pytest.raises(InputError, match="was not declared"):

@@ -12,7 +12,8 @@ import polars as pl
 import pytest
 from sample_tables import make_loans
 
-from dpfair import PrivateFairClassifier, PrivateLogisticRegression, Schema
+from dpfair import Algorithm2, LogisticLearner, PrivateFairClassifier, Schema
+from dpfair.data.describe import fact_rows
 from dpfair.report import render_report
 from dpfair.report.facts import headline_facts
 from dpfair.report.groups import correction_sentences
@@ -37,7 +38,15 @@ RICH = {
 }
 
 
-def fitted(epsilon=3.0, delta=1e-5, change=None, rows=4000, schema=None, **options):
+def fitted(
+    epsilon=3.0,
+    delta=1e-5,
+    change=None,
+    rows=4000,
+    schema=None,
+    method=PrivateFairClassifier,
+    **options,
+):
     X, y = make_loans(rows)
     X = X.with_columns(debt=pl.lit(0.0))
     if change is not None:
@@ -45,7 +54,7 @@ def fitted(epsilon=3.0, delta=1e-5, change=None, rows=4000, schema=None, **optio
     schema = Schema.from_dict(RICH) if schema is None else schema
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return PrivateFairClassifier(epsilon, delta, schema=schema, **options).fit(X, y)
+        return method(epsilon, delta, schema=schema, **options).fit(X, y)
 
 
 def facts(page):
@@ -104,7 +113,7 @@ def test_the_constant_rules_accuracy_is_beside_the_models():
 
 
 def test_a_model_without_labels_in_its_release_does_not_know_its_accuracy():
-    page = render_report(fitted(rule="algorithm2"))
+    page = render_report(fitted(method=Algorithm2))
     assert "Accuracy:</b> not known" in page
     assert ("", "Accuracy", "unknown") in [fact[:3] for fact in facts(page)]
 
@@ -151,7 +160,7 @@ def test_a_single_group_has_no_undeclared_group():
 
 @pytest.mark.parametrize("features", ["binned", "standardised"])
 def test_every_public_fact_that_was_used_is_listed(features):
-    learner = PrivateLogisticRegression(features=features)
+    learner = LogisticLearner(features=features)
     model = fitted(learner=learner)
     rows = {name: facts for name, _, facts in schema_rows(model)}
     assert rows["all columns"] == "4,000 records"
@@ -173,16 +182,26 @@ def test_every_public_fact_that_was_used_is_listed(features):
     assert "usual values, spiky columns, crosses, label values" in page
 
 
+def test_a_model_of_unknown_encoding_used_every_fact():
+    rows = fact_rows(Schema.from_dict(RICH))
+    assert not any("not used" in facts for *_, facts in rows)
+    facts_ = {name: facts.split("; ") for name, _, facts in rows}
+    assert {"center 51", "scale 26"} <= set(facts_["income"])
+    assert {"center 54", "scale 36", "cut points 33.5, 61.5"} <= set(facts_["age"])
+    assert facts_["age x job"] == ["one cell for every combination"]
+
+
 def test_a_corrected_rule_shows_its_plan_and_the_decisions_that_were_counted():
     model = fitted(1)
     assert model.certificate_.fairness.bounds.keys() == {"corrected"}
     page = render_report(model)
     assert "<h3>The decisions of the planned rule</h3>" in page
     assert "<p>Corrected: " in page
-    for name, counts in zip(model.decisions_.groups, model.decisions_.counts, strict=True):
+    decisions = model.fitted_.releases["decisions"]
+    for name, counts in zip(decisions.groups, decisions.counts, strict=True):
         cells = "".join(f"<td>{count:,}</td>" for count in counts.ravel().tolist())
         assert f'<th scope="row">{name}</th>{cells}' in page
-    for sentence in correction_sentences(("f", "m"), model.planned_, model.rule_):
+    for sentence in correction_sentences(("f", "m"), model.fitted_.planned, model.rule_):
         assert f"<li>{sentence}</li>" in page
     assert "of the planned rule" in page
     assert "planned rule" not in render_report(fitted(30))

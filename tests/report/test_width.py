@@ -11,7 +11,7 @@ from importlib.resources import files
 import pytest
 from sample_tables import make_loans
 
-from dpfair import PrivateFairClassifier
+from dpfair import Algorithm2, PrivateFairClassifier, PrivateLogisticRegression
 from dpfair.report import render_report
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
@@ -39,10 +39,15 @@ FRAME = """<!doctype html><title>waiting</title>
 @pytest.fixture(scope="module")
 def pages(loan_schema):
     X, y = make_loans()
-    options = [{}, {"rule": "algorithm2"}, {"mode": "reuse", "check_share": 0.3}]
-    models = [PrivateFairClassifier(1, schema=loan_schema, **o).fit(X, y) for o in options]
-    assert models[0].decisions_ is not None
-    return [render_report(model) for model in models]
+    models = [
+        PrivateFairClassifier(1, schema=loan_schema),
+        Algorithm2(1, schema=loan_schema),
+        PrivateFairClassifier(1, schema=loan_schema, mode="reuse", division={"check_share": 0.3}),
+        PrivateLogisticRegression(1, schema=loan_schema),
+    ]
+    pages = [render_report(model.fit(X, y)) for model in models]
+    assert "decisions" in models[0].fitted_.releases
+    return pages
 
 
 def test_the_account_becomes_a_list_on_a_narrow_screen(pages):

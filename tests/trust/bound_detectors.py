@@ -5,24 +5,22 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from fractions import Fraction
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 from trust.coverage import evaluation_held
 from trust.levels import asked
 from trust.registry import detector
 
-from dpfair.certificate import claims as certificate
-from dpfair.certificate.claims import FairnessClaim
-from dpfair.fairness.bounds import bands, placement
-from dpfair.fairness.bounds import paper as certificates
-from dpfair.fairness.bounds.tails import expected_chance, reaches
+from dpfair.certificate import rule_claim, text
+from dpfair.fairness.bounds import bands, deviations, paper, placement
+from dpfair.fairness.bounds.tails import NoiseLaw, expected_chance, reaches
 from dpfair.fairness.choice import ChosenRule
+from dpfair.fairness.dither import GRAIN
+from dpfair.fairness.goal import Goal
 from dpfair.fairness.notions import NOTIONS
-from dpfair.fairness.optimal import Goal
 from dpfair.fairness.rates import NoisyRate
 from dpfair.fairness.release import Release
 from dpfair.fairness.rules import Rule
@@ -81,10 +79,10 @@ def _flips(seed: int, private: bool, k: int, confidence: float) -> Iterator[str]
     ]
     rule = Rule(np.tile([0.0, 1.0], (k, 1)))
     with asked() as found:
-        certificates.combined_gap_bound(groups, rule, confidence)
+        paper.combined_gap_bound(groups, rule, confidence)
     yield from _over("C3", found.fisher(k), 1 - confidence)
     with asked() as found:
-        certificates.interval_gap_bound(groups, rule, confidence)
+        paper.interval_gap_bound(groups, rule, confidence)
     # The groups are independent.
     together = 1 - math.prod(1 - max(levels) for levels in found.limits.values())
     yield from _over("C2", together, 1 - confidence)
@@ -114,7 +112,7 @@ def _placed_levels(seed: int) -> Iterator[str]:
     """Sizes, cells and deviations of placed thresholds fail with eta at most."""
     eta, bins = 1 - _confidence(seed), 6
     for notion, k in itertools.product((PARITY, NOTIONS["equal_opportunity"]), (1, 2, 3)):
-        release = replace(table(seed, k, bins, math.inf), grain=placement.GRAIN)
+        release = replace(table(seed, k, bins, math.inf), grain=GRAIN)
         with asked() as found:
             placement.placement_bound(release, notion, [0.3] * k, 1 - eta)
         # Every cell is wider than a grain, so each is judged by itself.
@@ -138,7 +136,7 @@ def _claims(seed: int) -> Iterator[str]:
             lottery = np.eye(bins + 1)[list(choice)]
             nothing = np.zeros((1, k)), np.zeros(k)
             decision = ChosenRule(Rule([[0, 1]] * k), release, lottery, None, 0.5, *nothing)
-            claim = FairnessClaim.from_decision(release, decision, Goal(PARITY), confidence)
+            claim = rule_claim(release, decision, Goal(PARITY), confidence)
     shares = [found.limits["interval", release.undeclared_rate(kind)] for kind in claim.undeclared]
     yield from _over("A share of undeclared values", sum(map(max, shares)), eta)
     # The accuracy is asked for twice: for its own bound and, surer, against the constants.
@@ -205,24 +203,27 @@ def _limits(seed: int) -> Iterator[str]:
                 yield from _over(f"The end {end:.4f} of nested intervals", p_value, level)
 
 
+class Watched(NoisyRate):
+    """A rate that remembers the ranges of sizes that it was asked for, with their levels."""
+
+    def size_range(self, eta: float) -> tuple[int, int]:
+        sizes = super().size_range(eta)
+        vars(self).setdefault("ranges", []).append((sizes, eta))
+        return sizes
+
+
 def _watched(rate: NoisyRate, kind: str, eta: float) -> tuple[list[Any], Any]:
     """The ranges of sizes that a limit rests on, with their levels, and the limit."""
-    ranges, real = [], NoisyRate.size_range
-
-    def size_range(self: NoisyRate, level: float) -> tuple[int, int]:
-        ranges.append((real(self, level), level))
-        return ranges[-1][0]
-
-    with patch.object(NoisyRate, "size_range", size_range):
-        found = getattr(rate, kind)(eta)
-    return ranges, found
+    own = Watched(**{part.name: getattr(rate, part.name) for part in fields(rate)})
+    found = getattr(own, kind)(eta)
+    return vars(own)["ranges"], found
 
 
 @detector("tails of rates")
 def _tails(seed: int) -> Iterator[str]:
     """Tails are never below the exact ones, at any size of the range, nor by a last digit."""
     rng = np.random.default_rng(seed)
-    n, law = 12, placement.NoiseLaw(np.zeros(1), np.ones((1, 1)))
+    n, law = 12, NoiseLaw(np.zeros(1), np.ones((1, 1)))
     for k, p in itertools.product((3, 7), (Fraction(1, 8), Fraction(5, 16), Fraction(3, 4))):
         exact = sum(math.comb(n, c) * p**c * (1 - p) ** (n - c) for c in range(k, n + 1))
         at = np.array([float(p)])
@@ -250,7 +251,7 @@ def _tails(seed: int) -> Iterator[str]:
 def _exact_tail(rate: NoisyRate, p: float, size: int, side: str) -> float:
     """P((1 - r) Y - r R beyond its observed value) for r next to p on the grid of the rate."""
     assert rate.rejected is not None
-    m = rate._resolution
+    m = rate.resolution
     if side == "lower":
         rate, p = rate.mirrored, 1 - p
     r = Fraction(int(np.rint(p * m)), m)
@@ -286,7 +287,7 @@ def _laws(seed: int) -> Iterator[str]:
     """The noise of a threshold, and the maximum of a walk, are never taken for smaller."""
     rng = np.random.default_rng(seed)
     noise, target, bins = float(rng.uniform(0.8, 2.0)), float(rng.uniform(0.1, 0.9)), 2
-    found = placement._shortfalls(noise, 1, bins, target)
+    found = deviations.shortfalls(noise, 1, bins, target)
     one, ends = _laplace(noise, 1, 20), np.arange(-20, 21)
     both = (one[:, None] * one[None, :]).ravel()
     for above, weights in enumerate(((target, target), (1 - target, target), (1 - target,) * 2)):
@@ -294,7 +295,7 @@ def _laws(seed: int) -> Iterator[str]:
         yield from _below("noise of a threshold", found, above, places, both)
     walks = np.array(list(itertools.product(ends, repeat=2)))
     highest = np.maximum(0, np.maximum(walks[:, 0], walks.sum(axis=1)))
-    lift = placement._lift(noise, 2, target)
+    lift = deviations.lift(noise, 2, target)
     yield from _below("maximum of a walk", lift, 0, highest - target * walks.sum(axis=1), both)
 
 
@@ -322,15 +323,15 @@ def _cells(seed: int) -> Iterator[str]:
     }
     for name, question in questions.items():
         rate, moved = question(release), [0, 0]
-        for twin in _twins(release):
-            other = question(twin)
+        for other_release in _one_more(release):
+            other = question(other_release)
             moved[0] += other.accepted != rate.accepted
             moved[1] += other.rejected != rate.rejected
         if moved != [rate.accepted_cells, rate.rejected_cells]:
             yield f"{name} adds up {moved} cells and counts the noise of others."
 
 
-def _twins(release: Release) -> Iterator[Release]:
+def _one_more(release: Release) -> Iterator[Release]:
     """The release with one of its noisy numbers larger by one."""
     for cell in range(release.counts.size):
         counts = release.counts.copy()
@@ -344,10 +345,7 @@ def _twins(release: Release) -> Iterator[Release]:
 def _print(seed: int) -> Iterator[str]:
     """A bound in print promises no more than the number."""
     for bound in np.random.default_rng(seed).random(20).tolist():
-        if (
-            float(certificate.round_up(bound)) < bound
-            or float(certificate.round_down(bound)) > bound
-        ):
+        if float(text.round_up(bound)) < bound or float(text.round_down(bound)) > bound:
             yield f"{bound} is printed as a better bound."
             return
 

@@ -19,16 +19,16 @@ from sample_tables import LOANS, make_loans
 from scipy.stats import binom
 
 from dpfair import PrivateFairClassifier, Schema
-from dpfair.certificate.claims import FairnessClaim
+from dpfair.certificate import FairnessClaim, parity_claim, rule_claim
 from dpfair.evaluation import evaluate_privately
-from dpfair.fairness.bounds.placement import GRAIN
 from dpfair.fairness.choice import best_rule, corrected_rule, placed_rule
+from dpfair.fairness.dither import GRAIN
+from dpfair.fairness.goal import Goal
 from dpfair.fairness.notions import NOTIONS
-from dpfair.fairness.optimal import Goal
 from dpfair.fairness.release import Release
 from dpfair.fairness.rules import Rule, parity_rule
 
-__all__ = ["KINDS", "STRUCTURES", "WORLDS", "Held", "evaluation_held", "fit_held"]
+__all__ = ["KINDS", "POPULATIONS", "STRUCTURES", "Held", "evaluation_held", "fit_held"]
 
 CONFIDENCE = 0.95
 BINS = 6
@@ -64,7 +64,7 @@ class Held:
 
 
 @dataclass(frozen=True)
-class World:
+class Population:
     """A population: P(group), P(label, bin | group), and the shares of undeclared values."""
 
     records: int
@@ -111,57 +111,57 @@ def _laplace(rng: np.random.Generator, t: float, shape: tuple[int, ...]) -> np.n
     return rng.geometric(p, shape) - rng.geometric(p, shape)
 
 
-WORLDS = {
-    "plain": World(1500, (0.4, 0.6), 0.4),
-    "rare labels": World(3000, (0.4, 0.6), 0.02),
-    "a tiny group": World(800, (0.02, 0.98), 0.4, noise=2.0),
-    "three groups": World(1500, (0.2, 0.3, 0.5), 0.4),
-    "much noise": World(1000, (0.4, 0.6), 0.4, noise=0.2),
+POPULATIONS = {
+    "plain": Population(1500, (0.4, 0.6), 0.4),
+    "rare labels": Population(3000, (0.4, 0.6), 0.02),
+    "a tiny group": Population(800, (0.02, 0.98), 0.4, noise=2.0),
+    "three groups": Population(1500, (0.2, 0.3, 0.5), 0.4),
+    "much noise": Population(1000, (0.4, 0.6), 0.4, noise=0.2),
 }
 
 Drawn = tuple[FairnessClaim, np.ndarray, np.ndarray]
 
 
-def _band(trial: World, rng: np.random.Generator) -> Drawn:
-    goal, release = Goal(NOTIONS["equalized_odds"], 0.05), trial.release(rng, BINS)
+def _band(population: Population, rng: np.random.Generator) -> Drawn:
+    goal, release = Goal(NOTIONS["equalized_odds"], 0.05), population.release(rng, BINS)
     decision = best_rule(release, goal, smallest=1, small_groups="merge")
-    claim = FairnessClaim.from_decision(release, decision, goal, CONFIDENCE)
-    return claim, decision.lottery, trial.cells(BINS)
+    claim = rule_claim(release, decision, goal, CONFIDENCE)
+    return claim, decision.lottery, population.cells(BINS)
 
 
-def _placed(trial: World, rng: np.random.Generator) -> Drawn:
-    goal, release = Goal(NOTIONS["demographic_parity"]), trial.release(rng, BINS)
-    decision = placed_rule(release, goal, (0.35,) * len(trial.shares))
-    claim = FairnessClaim.from_decision(release, decision, goal, CONFIDENCE)
-    return claim, decision.lottery, trial.cells(BINS)
+def _placed(population: Population, rng: np.random.Generator) -> Drawn:
+    goal, release = Goal(NOTIONS["demographic_parity"]), population.release(rng, BINS)
+    decision = placed_rule(release, goal, (0.35,) * len(population.shares))
+    claim = rule_claim(release, decision, goal, CONFIDENCE)
+    return claim, decision.lottery, population.cells(BINS)
 
 
-def _corrected(notion: str) -> Callable[[World, np.random.Generator], Drawn]:
-    def drawn(trial: World, rng: np.random.Generator) -> Drawn:
-        goal, decisions = Goal(NOTIONS[notion]), trial.release(rng, 2)
-        planned = Rule(np.tile([0.0, 1.0], (len(trial.shares), 1)))
+def _corrected(notion: str) -> Callable[[Population, np.random.Generator], Drawn]:
+    def drawn(population: Population, rng: np.random.Generator) -> Drawn:
+        goal, decisions = Goal(NOTIONS[notion]), population.release(rng, 2)
+        planned = Rule(np.tile([0.0, 1.0], (len(population.shares), 1)))
         how = {"smallest": 1, "small_groups": "merge"}
         decision = corrected_rule(planned, decisions, goal, **how)
-        claim = FairnessClaim.from_decision(decisions, decision, goal, CONFIDENCE)
-        return claim, decision.lottery, trial.cells(2)
+        claim = rule_claim(decisions, decision, goal, CONFIDENCE)
+        return claim, decision.lottery, population.cells(2)
 
     return drawn
 
 
-def _fixed(trial: World, rng: np.random.Generator) -> Drawn:
-    goal, check = Goal(NOTIONS["equal_opportunity"]), trial.release(rng, 2)
+def _fixed(population: Population, rng: np.random.Generator) -> Drawn:
+    goal, check = Goal(NOTIONS["equal_opportunity"]), population.release(rng, 2)
     found = best_rule(check, goal, smallest=1, small_groups="merge")
-    decision = replace(found, rule=Rule(np.tile([0.0, 1.0], (len(trial.shares), 1))))
-    claim = FairnessClaim.from_decision(check, decision, goal, CONFIDENCE, check=check)
-    return claim, np.tile([0.0, 1.0, 0.0], (len(trial.shares), 1)), trial.cells(2)
+    decision = replace(found, rule=Rule(np.tile([0.0, 1.0], (len(population.shares), 1))))
+    claim = rule_claim(check, decision, goal, CONFIDENCE, check=check)
+    return claim, np.tile([0.0, 1.0, 0.0], (len(population.shares), 1)), population.cells(2)
 
 
-def _flips(trial: World, rng: np.random.Generator) -> Drawn:
-    release = trial.release(rng, 2, labelled=False)
+def _flips(population: Population, rng: np.random.Generator) -> Drawn:
+    release = population.release(rng, 2, labelled=False)
     rule = parity_rule([rate.estimate for rate in release.rates])
-    claim = FairnessClaim.from_release(release, rule, CONFIDENCE)
+    claim = parity_claim(release, rule, CONFIDENCE)
     lift, keep = rule.accept.T
-    return claim, np.stack([lift, keep - lift, 1 - keep], axis=1), trial.cells(2)
+    return claim, np.stack([lift, keep - lift, 1 - keep], axis=1), population.cells(2)
 
 
 KINDS = {
@@ -174,20 +174,20 @@ KINDS = {
 }
 
 
-def fit_held(kind: str, trial: World, trials: int, seed: int = 0) -> Held:
+def fit_held(kind: str, population: Population, trials: int, seed: int = 0) -> Held:
     """Draw releases, certify them, and compare every statement with the truth."""
     rng, held = np.random.default_rng(seed), Held()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for _ in range(trials):
-            claim, lottery, cells = KINDS[kind](trial, rng)
-            for what, true in _statements(claim, lottery, cells, trial):
+            claim, lottery, cells = KINDS[kind](population, rng)
+            for what, true in _statements(claim, lottery, cells, population):
                 held.add(what, true)
     return held
 
 
 def _statements(
-    claim: FairnessClaim, lottery: np.ndarray, cells: np.ndarray, trial: World
+    claim: FairnessClaim, lottery: np.ndarray, cells: np.ndarray, population: Population
 ) -> Iterator[tuple[str, bool]]:
     notion = NOTIONS[claim.notion]
     tails = np.pad(np.cumsum(cells[..., ::-1], axis=-1)[..., ::-1], ((0, 0), (0, 0), (0, 1)))
@@ -212,7 +212,7 @@ def _statements(
         yield "accuracy", accuracy >= claim.accuracy_bound - 1e-9
         constants = cells.sum(axis=(0, 2))
         yield "constants", not claim.beats_constant or accuracy > constants.max()
-    shares = zip(trial.undeclared, claim.undeclared.values(), strict=True)
+    shares = zip(population.undeclared, claim.undeclared.values(), strict=True)
     yield "undeclared", all(low <= share <= high for share, (_, (low, high)) in shares)
 
 

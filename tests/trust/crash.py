@@ -22,7 +22,7 @@ from pathlib import Path
 
 from dpfair.errors import LedgerFileError
 from dpfair.privacy.events import noisy_table
-from dpfair.privacy.ledger_file.file import LedgerFile
+from dpfair.privacy.ledger_file import LedgerFile
 
 EVENT = noisy_table("1/1000", "add_remove")
 BUDGET = 10**6
@@ -45,7 +45,7 @@ def counting(path: Path) -> Job:
 
 
 def releasing_first(path: Path) -> Job:
-    """The negative twin: it pays for what is already out."""
+    """A broken job: it pays for what is already out."""
     ledger = LedgerFile(path)
 
     def job(key: str, release: Release) -> None:
@@ -164,12 +164,13 @@ def torn_logs(folder: Path, charges: int = 50, step: int = 1) -> tuple[int, int]
 
 
 @contextmanager
-def small_disk(folder: Path, kilobytes: int) -> Iterator[Path | None]:
-    """A disk of this size, or None if the system does not let us have one."""
+def small_disk(folder: Path, kilobytes: int, wanted: bool = True) -> Iterator[Path | None]:
+    """A disk of this size, or None if it is not wanted or the system does not let us have one."""
     place = folder / "disk"
     place.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", f"size={kilobytes}k", "tmpfs", str(place)]
-    if os.geteuid() or shutil.which("mount") is None or subprocess.run(mount).returncode:
+    possible = wanted and not os.geteuid() and shutil.which("mount") is not None
+    if not possible or subprocess.run(mount).returncode:
         yield None
         return
     try:
@@ -178,12 +179,12 @@ def small_disk(folder: Path, kilobytes: int) -> Iterator[Path | None]:
         subprocess.run(["umount", "--lazy", str(place)], check=True)
 
 
-def fill_disk(folder: Path, kilobytes: int = 200) -> tuple[int, int]:
+def fill_disk(folder: Path, kilobytes: int = 200, *, disk: bool = True) -> tuple[int, int]:
     """Charge until the disk is full: (receipts, charges in the file), and it goes on afterwards.
 
-    Without a small disk, the largest size of a file is limited instead.
+    Without a small disk the largest size of a file is limited instead.
     """
-    with small_disk(folder, kilobytes) as place:
+    with small_disk(folder, kilobytes, disk) as place:
         path = (place or folder) / "full.ledger"
         ledger = LedgerFile.create(path, BUDGET, 1e-5)
         old = resource.getrlimit(resource.RLIMIT_FSIZE)

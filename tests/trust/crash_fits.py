@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from sample_tables import LOANS, make_loans
 from trust.crash import Job, Release
 
 from dpfair import ChargeTo, PrivateFairClassifier, PrivateLogisticRegression, Schema
-from dpfair.privacy.noise import Noise
+from dpfair.learners.logistic import LogisticLearner
+from dpfair.privacy.noise import Noise, noise_from
 
 __all__ = ["fitting"]
+
+T = TypeVar("T")
 
 
 def fitting(path: Path) -> Job:
@@ -21,29 +26,32 @@ def fitting(path: Path) -> Job:
     """
     X, y = make_loans(60)
     schema = Schema.from_dict(LOANS)
-    learner = PrivateLogisticRegression(steps=3)
     turns = [
         PrivateLogisticRegression(0.01, schema=schema, steps=3),
-        PrivateFairClassifier(0.01, schema=schema, mode="reuse", learner=learner),
+        PrivateFairClassifier(0.01, schema=schema, mode="reuse", learner=LogisticLearner(steps=3)),
     ]
-    real = Noise.answer
 
     def job(key: str, release: Release) -> None:
-        answers = []
-
-        def watched(self, question, noisy):
-            answer = real(self, question, noisy)
-            if not answers:
-                release()
-            answers.append(question.kind)
-            return answer
-
         turns.append(turns.pop(0))
-        Noise.answer = watched  # type: ignore[method-assign]
-        try:
+        watched = Watched(release)
+        with noise_from(lambda seed: watched):
             turns[0].set_params(ledger=ChargeTo(path, key=key)).fit(X, y)
-        finally:
-            Noise.answer = real  # type: ignore[method-assign]
-        assert answers
+        assert watched.answers
 
     return job
+
+
+class Watched(Noise):
+    """Secure noise whose first answer counts as released."""
+
+    def __init__(self, release: Release) -> None:
+        super().__init__()
+        self.release, self.answers = release, 0
+
+    def answer(self, question: object, noisy: Callable[[], T]) -> T:
+        """Answer, and say so the first time."""
+        answer = super().answer(question, noisy)
+        if not self.answers:
+            self.release()
+        self.answers += 1
+        return answer

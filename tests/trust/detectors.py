@@ -1,4 +1,4 @@
-"""What catches a broken twin: replays, audits by sampling, and contracts of the core.
+"""What catches a broken variant: replays, audits by sampling, and contracts of the core.
 
 Every detector looks at the code as it is running and returns what is wrong with it, in sentences.
 The seed changes its samples, tables and coins, never what it looks at.
@@ -13,11 +13,10 @@ from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from unittest.mock import patch
 
 import numpy as np
 from sample_tables import LOANS, make_loans
-from trust import bound_detectors
+from trust import bound_detectors, plan_detectors
 from trust.fuzz_lines import fuzz_lines
 from trust.race import SPELLINGS
 from trust.registry import DETECTORS, detector
@@ -43,9 +42,9 @@ from dpfair.privacy.adaptive import filter_cost
 from dpfair.privacy.draw import Draw
 from dpfair.privacy.events import DpEvent, compose, gaussian_steps, noisy_table, step_event
 from dpfair.privacy.ledger import Ledger
-from dpfair.privacy.noise import Noise
+from dpfair.privacy.noise import Noise, noise_from
 
-__all__ = ["DETECTORS", "bound_detectors", "detect"]
+__all__ = ["DETECTORS", "bound_detectors", "detect", "plan_detectors"]
 
 METHODS = {method.name: method for method in CATALOGUE}
 # A norm far below that of any gradient, so that every one is clipped.
@@ -285,13 +284,14 @@ def _ledger(epsilon: int = 2) -> Iterator[Path]:
 @detector("order")
 def _order(seed: int) -> Iterator[str]:
     """When the first noisy answer is given, the file has been charged."""
-    real, charges = Noise.answer, list[int]()
+    charges = list[int]()
 
-    def watched(self: Noise, question: object, noisy: Callable[[], object]) -> object:
-        charges.append(len(LedgerFile(path).entries))
-        return real(self, question, noisy)
+    class Watched(Noise):
+        def answer(self, question: object, noisy: Callable[[], object]) -> object:
+            charges.append(len(LedgerFile(path).entries))
+            return super().answer(question, noisy)
 
-    with _ledger() as path, patch.object(Noise, "answer", watched):
+    with _ledger() as path, noise_from(lambda seed: Watched()):
         model = PrivateLogisticRegression(1, schema=SCHEMA, steps=2, ledger=path)
         model.fit(*make_loans(20, seed))
     if charges[0] != 1:

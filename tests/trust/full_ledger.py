@@ -13,7 +13,7 @@ from pathlib import Path
 
 from trust import crash, race, tamper
 
-from dpfair.privacy.ledger_file.file import LedgerFile
+from dpfair.privacy.ledger_file import LedgerFile
 
 
 def serial(folder: Path) -> str:

@@ -14,7 +14,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from dpfair.data import table
+from dpfair.data import read
 from dpfair.errors import DpfairError
 
 __all__ = ["examine_lines", "fuzz_lines", "random_lines", "reference"]
@@ -101,7 +101,7 @@ def _read(path: Path, lines: list[bytes], width: int, rng: random.Random) -> lis
     header = b",".join(b"c%d" % i for i in range(width)) + rng.choice([b"\n", b"\r\n"])
     end = b"\n" if lines[-1] == b"" or rng.random() < 0.7 else b""
     path.write_bytes(rng.choice([b"", b"\xef\xbb\xbf"]) + header + b"\n".join(lines) + end)
-    return table.read_table(path).rows()
+    return read.read_table(path).rows()
 
 
 def fuzz_lines(count: int, number: int = 0) -> Counter[str]:

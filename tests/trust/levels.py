@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 from scipy.stats import chi2
+from trust.mutants.registry import patched
 
-from dpfair.fairness.bounds import paper as certificates
 from dpfair.fairness.bounds import placement
+from dpfair.fairness.bounds.deviations import Deviation
 from dpfair.fairness.rates import NoisyRate
 
 __all__ = ["Asked", "asked"]
@@ -34,6 +34,10 @@ class Asked:
     def limit(self, kind: str, rate: NoisyRate, level: float) -> None:
         """An interval, a limit to one side, or a range of sizes."""
         self.limits.setdefault((kind, rate), []).append(level)
+
+    def levels(self, kind: str) -> list[float]:
+        """The levels of all questions of a kind, repeated ones included."""
+        return [level for (k, _), levels in self.limits.items() if k == kind for level in levels]
 
     def total(self, *kinds: str, surest: bool = False) -> float:
         """The levels of all limits of these kinds, each at its largest or surest level."""
@@ -58,7 +62,7 @@ class Asked:
 def asked() -> Iterator[Asked]:
     """Record all levels. No limit is computed: each is answered with what is always true."""
     found = Asked()
-    quantile, sums = placement._Deviation.quantile, placement._sum_quantiles
+    quantile, sums = Deviation.quantile, placement.sum_quantiles
 
     def answered(kind: str, answer: Any) -> Any:
         def method(self: NoisyRate, eta: float) -> Any:
@@ -85,14 +89,13 @@ def asked() -> Iterator[Asked]:
         found.sums.append(level)
         return sums(above, below, level)
 
-    with (
-        patch.object(NoisyRate, "interval", answered("interval", (0.0, 1.0))),
-        patch.object(NoisyRate, "lower_limit", answered("lower", 0.0)),
-        patch.object(NoisyRate, "upper_limit", answered("upper", 1.0)),
-        patch.object(NoisyRate, "nested_intervals", nested),
-        patch.object(NoisyRate, "size_range", sizes),
-        patch.object(placement._Deviation, "quantile", one),
-        patch.object(placement, "_sum_quantiles", two),
-        patch.object(certificates, "_STEPS", 10),  # more take time, and ask for the same level
+    with patched(
+        (NoisyRate, "interval", answered("interval", (0.0, 1.0))),
+        (NoisyRate, "lower_limit", answered("lower", 0.0)),
+        (NoisyRate, "upper_limit", answered("upper", 1.0)),
+        (NoisyRate, "nested_intervals", nested),
+        (NoisyRate, "size_range", sizes),
+        (Deviation, "quantile", one),
+        (placement, "sum_quantiles", two),
     ):
         yield found

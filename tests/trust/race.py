@@ -8,16 +8,20 @@ import time
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from dpfair.errors import BudgetError, InputError
-from dpfair.privacy.events import noisy_table
-from dpfair.privacy.ledger_file.file import LedgerFile
+from dpfair.privacy.events import DpEvent, noisy_table, pure_epsilon
+from dpfair.privacy.ledger import Receipt
+from dpfair.privacy.ledger_file import LedgerFile
+from dpfair.privacy.ledger_file.scopes import skeletons
+from dpfair.privacy.noise import Noise
 
 COST = Fraction(1, 500)
 
 
 @dataclass(frozen=True)
-class Levels:
+class RaceResult:
     """What all runners were told, and what the file says."""
 
     granted: int
@@ -28,21 +32,23 @@ class Levels:
     seconds: float
 
 
-def race_processes(path: Path, processes: int = 16, charges: int = 1000) -> Levels:
+def race_processes(
+    path: Path, processes: int = 16, charges: int = 1000, kind: type[Any] = LedgerFile
+) -> RaceResult:
     """Every process opens the file itself and asks as often as it may."""
     context = multiprocessing.get_context("fork")
     start, answers = context.Barrier(processes + 1), context.Queue()
 
     def run() -> None:
-        ledger = LedgerFile(path)
+        ledger = kind(path)
         start.wait()
         answers.put(ask(ledger, charges))
 
     runners = [context.Process(target=run) for _ in range(processes)]
-    return _race(path, runners, start, lambda: [answers.get() for _ in runners])
+    return _race(kind(path), runners, start, lambda: [answers.get() for _ in runners])
 
 
-def race_threads(path: Path, threads: int = 8, charges: int = 1000) -> Levels:
+def race_threads(path: Path, threads: int = 8, charges: int = 1000) -> RaceResult:
     """All threads share one handle."""
     ledger, start, answers = LedgerFile(path), threading.Barrier(threads + 1), []
 
@@ -51,7 +57,7 @@ def race_threads(path: Path, threads: int = 8, charges: int = 1000) -> Levels:
         answers.append(ask(ledger, charges))
 
     runners = [threading.Thread(target=run) for _ in range(threads)]
-    return _race(path, runners, start, lambda: answers)
+    return _race(ledger, runners, start, lambda: answers)
 
 
 SPELLINGS = (
@@ -66,7 +72,9 @@ SPELLINGS = (
 )
 
 
-def race_spellings(path: Path, processes: int = 16) -> tuple[int, list[str]]:
+def race_spellings(
+    path: Path, processes: int = 16, kind: type[Any] = LedgerFile
+) -> tuple[int, list[str]]:
     """Every process declares one of many spellings of a scope, with a charge of the whole budget.
 
     Returns how many were granted and the scopes that the file knows.
@@ -75,7 +83,7 @@ def race_spellings(path: Path, processes: int = 16) -> tuple[int, list[str]]:
     start, answers = context.Barrier(processes), context.Queue()
 
     def run(spelling: str) -> None:
-        ledger = LedgerFile(path)
+        ledger = kind(path)
         event = noisy_table(ledger.budget_epsilon, "add_remove")
         start.wait()
         try:
@@ -91,10 +99,48 @@ def race_spellings(path: Path, processes: int = 16) -> tuple[int, list[str]]:
     granted = sum(answers.get() for _ in runners)
     for runner in runners:
         runner.join()
-    return granted, list(LedgerFile(path).scopes)
+    return granted, list(kind(path).scopes)
 
 
-def ask(ledger: LedgerFile, charges: int) -> tuple[int, int, list[str]]:
+class Hasty:
+    """A broken ledger: it decides before it takes the lock, and then writes what was decided."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.noise = path, Noise()
+        self.budget_epsilon = Fraction(path.read_text().split("\n")[0])
+
+    @property
+    def entries(self) -> list[list[str]]:
+        """Scope and cost of every charge."""
+        lines = self.path.read_text().split("\n")[1:-1]
+        return [line.split("|") for line in lines]
+
+    @property
+    def scopes(self) -> list[str]:
+        """All scopes that were ever charged."""
+        return ["", *dict.fromkeys(scope for scope, _ in self.entries)]
+
+    @property
+    def spent(self) -> float:
+        """The sum of all charges."""
+        return float(sum(Fraction(cost) for _, cost in self.entries))
+
+    def charge(
+        self, event: DpEvent, *, scope: str, purpose: str, new_scope: bool = False
+    ) -> Receipt:
+        """Look, think, and write."""
+        cost, own = pure_epsilon(event), skeletons(scope)
+        if new_scope and any(skeletons(other) & own for other in self.scopes if other):
+            raise InputError("The scope looks like another one.")
+        if not new_scope and self.spent + cost > self.budget_epsilon:
+            raise BudgetError("Too much.")
+        time.sleep(0.02)
+        with self.path.open("a") as file:
+            file.write(f"{scope}|{cost}\n")
+        return Receipt(event, self.noise, scope)
+
+
+def ask(ledger: Any, charges: int) -> tuple[int, int, list[str]]:
     granted, refused, errors = 0, 0, []
     event = noisy_table(COST, "add_remove")
     for _ in range(charges):
@@ -109,7 +155,7 @@ def ask(ledger: LedgerFile, charges: int) -> tuple[int, int, list[str]]:
     return granted, refused, errors
 
 
-def _race(path, runners, start, collect) -> Levels:
+def _race(ledger, runners, start, collect) -> RaceResult:
     for runner in runners:
         runner.start()
     start.wait()
@@ -122,8 +168,7 @@ def _race(path, runners, start, collect) -> Levels:
     for runner in runners:
         runner.join()
     granted, refused, errors = zip(*answers, strict=True)
-    ledger = LedgerFile(path)
-    return Levels(
+    return RaceResult(
         sum(granted),
         sum(refused),
         tuple(e for some in errors for e in some),

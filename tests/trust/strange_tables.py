@@ -14,7 +14,8 @@ import numpy as np
 import polars as pl
 
 from dpfair import PrivateFairClassifier, Schema
-from dpfair.certificate.claims import FairnessClaim
+from dpfair.certificate import FairnessClaim
+from dpfair.methods.base import PrivateClassifier
 
 GROUPS = tuple("abcdefgh")
 SIZES = (0.5, 0.3, 0.12, 0.05, 0.015, 0.008, 0.005, 0.002)
@@ -45,19 +46,20 @@ def applicants(rng, n, shift, shares=(0.5, 0.5)):
     return table, labels, groups
 
 
-def fitted(epsilon, schema, table, labels, seed, **settings) -> PrivateFairClassifier:
-    model = PrivateFairClassifier(epsilon, schema=schema, random_state=seed, **settings)
+def fitted(epsilon, schema, table, labels, seed, method=PrivateFairClassifier, **settings):
+    """A fit of any method that is planned by a schema."""
+    model = method(epsilon, schema=schema, random_state=seed, **settings)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return model.fit(table, labels.astype(str))
 
 
-def rare_labels(seed, **settings) -> FairnessClaim:
-    """6,000 records of which one in a hundred is positive, at epsilon 3."""
+def rare_labels(seed, **rule) -> FairnessClaim:
+    """6,000 records of which one in a hundred is positive, at epsilon 3, with a rule's settings."""
     rng = np.random.default_rng([7, seed])
     table, labels, _ = applicants(rng, 6000, shift=-5.4)
     schema = numeric_schema(GROUPS[:2])
-    return fitted(3, schema, table, labels, seed, **settings).certificate_.fairness
+    return fitted(3, schema, table, labels, seed, rule=rule).certificate_.fairness
 
 
 @dataclass(frozen=True)
@@ -134,7 +136,7 @@ def few_distinct_records(seed) -> Rates:
         labels,
         seed,
         mode="reuse",
-        notion=str(rng.choice(NOTIONS)),
+        rule={"notion": str(rng.choice(NOTIONS))},
     )
     accepted, release = model.predict_proba(frame)[:, 1], model.release_
     sizes = np.bincount(groups, minlength=k)
@@ -145,7 +147,7 @@ def few_distinct_records(seed) -> Rates:
     )
 
 
-def wrong_labels(seed, **settings) -> tuple[PrivateFairClassifier, float]:
+def wrong_labels(seed, **settings) -> tuple[PrivateClassifier, float]:
     """A schema that declares other labels than the table has: the model, and its true accuracy."""
     rng = np.random.default_rng([6, seed])
     table, labels, _ = applicants(rng, 6000, shift=0.0)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dpfair.errors import LedgerFileError
 from dpfair.privacy.events import OneOfDpEvent, gaussian_steps, noisy_table
-from dpfair.privacy.ledger_file.file import LedgerFile
+from dpfair.privacy.ledger_file import LedgerFile
 
 
 def varied_ledger(path: Path, rows: int = 50) -> LedgerFile:

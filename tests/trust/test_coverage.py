@@ -8,23 +8,23 @@ from dataclasses import replace
 import polars as pl
 import pytest
 from sample_tables import make_loans
-from trust.coverage import KINDS, STRUCTURES, WORLDS, evaluation_held, fit_held
+from trust.coverage import KINDS, POPULATIONS, STRUCTURES, evaluation_held, fit_held
 
 from dpfair import PrivateFairClassifier
 
 
-@pytest.mark.parametrize("trial", ["rare labels", "a tiny group", "three groups"])
+@pytest.mark.parametrize("population", ["rare labels", "a tiny group", "three groups"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_a_fit_certifies_holds(kind, trial):
+def test_what_a_fit_certifies_holds(kind, population):
     # Without noise the tails take a tenth of the time.
-    exact = fit_held(kind, replace(WORLDS[trial], noise=math.inf), trials=20)
+    exact = fit_held(kind, replace(POPULATIONS[population], noise=math.inf), trials=20)
     assert exact.failures() == []
     assert exact.made["gap"] == 20
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_a_fit_certifies_holds_with_noise(kind):
-    assert fit_held(kind, WORLDS["a tiny group"], trials=2).failures() == []
+    assert fit_held(kind, POPULATIONS["a tiny group"], trials=2).failures() == []
 
 
 def test_what_an_evaluation_prints_holds():

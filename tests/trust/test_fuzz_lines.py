@@ -8,10 +8,10 @@ import polars as pl
 import pytest
 from sample_tables import LOANS, make_loans
 from trust.fuzz_lines import fuzz_lines, random_lines
-from trust.fuzz_tables import decent, watch
+from trust.watching import decent, watch
 
 from dpfair import Schema
-from dpfair.cli import _run
+from dpfair.cli import run
 
 
 def test_any_lines():
@@ -44,7 +44,7 @@ def test_a_cell_changes_neither_the_exit_code_nor_the_number_of_rows(name, tmp_p
     data.write_bytes(b"\n".join([header, *lines]) + b"\n")
     assert _fit(tmp_path, data, out) == 0
     decisions = tmp_path / "decisions.csv"
-    assert _run(["predict", str(out), str(data), "--out", str(decisions)]) == 0
+    assert run(["predict", str(out), str(data), "--out", str(decisions)]) == 0
     assert pl.read_csv(decisions).height == 200
 
 
@@ -63,4 +63,4 @@ def _fit(folder, data, out, *more):
     schema = folder / "schema.toml"
     schema.write_text(Schema.from_dict(LOANS).to_toml())
     asked = ["--schema", str(schema), "--epsilon", "1", "--mode", "reuse", "--out", str(out)]
-    return _run(["fit", str(data), *asked, *more])
+    return run(["fit", str(data), *asked, *more])

@@ -3,68 +3,53 @@
 from __future__ import annotations
 
 import copy
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
+import pickle
 
 import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sample_models import KINDS, OF_METHOD, rewritten
 from sample_tables import LOANS, make_loans
-from trust import hostile_models
-from trust.hostile_models import ATTACKS, CANARY, DEAR, PLACES, honest_models, rewritten
+from trust.hostile import (
+    ATTACKS,
+    CANARY,
+    DEAR,
+    MAX_DEAR_SECONDS,
+    MAX_MEGABYTES,
+    MAX_SECONDS,
+    PLACES,
+    honest_files,
+    measured,
+    written,
+)
 
 from dpfair import (
+    DPFermi,
     InputError,
+    PrivateBoosting,
     PrivateFairClassifier,
     PrivateLogisticRegression,
+    PrivateSearchCV,
     Schema,
     load_model,
     save_model,
 )
-from dpfair.cli import _run
+from dpfair.cli import run
 from dpfair.errors import ModelFileError
-from dpfair.fairness.bounds.placement import Window, placement_grid
+from dpfair.fairness.dither import Window, placement_grid
 from dpfair.fairness.release import Release
-from dpfair.methods import limits as model_limits
-from dpfair.methods.fair_classifier import MAX_PLACED_GROUPS
-
-MAX_SECONDS = 1.0
-MAX_MEGABYTES = 100
+from dpfair.learners import scorer
+from dpfair.learners.logistic import LogisticLearner
+from dpfair.methods import METHODS, limits
+from dpfair.methods.division import MAX_PLACED_GROUPS
+from dpfair.models.file import model_bytes
 
 
 @pytest.fixture(scope="module")
 def honest():
-    return honest_models()
-
-
-def written(attacks, honest, folder: Path) -> dict[str, Path]:
-    paths = {}
-    for number, (name, build) in enumerate(attacks.items()):
-        paths[name] = folder / f"{number}.dpfair"
-        paths[name].write_bytes(build(honest))
-    return paths
-
-
-def measured(paths: dict[str, Path], honest, folder: Path) -> dict[str, dict]:
-    """What becomes of the files in a process of its own, whose memory can be watched."""
-    first = folder / "honest.dpfair"
-    first.write_bytes(honest["placed"])
-    found = subprocess.run(
-        [sys.executable, hostile_models.__file__],
-        input=json.dumps([str(path) for path in (first, *paths.values())]),
-        cwd=folder,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "OPENBLAS_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=600,
-    )
-    return dict(zip(paths, json.loads(found.stdout), strict=True))
+    return honest_files()
 
 
 @pytest.fixture(scope="module")
@@ -82,8 +67,9 @@ def outcomes(files, honest, folder):
     return measured(files, honest, folder)
 
 
-def test_the_corpus_is_large():
+def test_the_corpus_is_large_and_has_every_method():
     assert len(ATTACKS) + len(PLACES) >= 350
+    assert set(OF_METHOD) == set(METHODS)
 
 
 @pytest.mark.parametrize("name", [*ATTACKS, *PLACES])
@@ -102,8 +88,6 @@ def test_no_payload_has_run(outcomes, folder):
 
 def test_a_payload_would_have_been_noticed(honest, folder, monkeypatch):
     """The same bytes do run code, given to a reader that trusts them."""
-    import pickle
-
     monkeypatch.chdir(folder)
     pickle.loads(ATTACKS["pickle, protocol 2"](honest))
     assert (folder / CANARY).exists()
@@ -111,12 +95,12 @@ def test_a_payload_would_have_been_noticed(honest, folder, monkeypatch):
 
 
 @pytest.mark.slow
-def test_the_dearest_files_cost_what_honest_ones_cost(honest, folder):
-    """Nothing but their last number is wrong with these: all of it has to be derived."""
-    for outcome in measured(written(DEAR, honest, folder), honest, folder).values():
-        assert outcome["error"] == "ModelFileError"
-        assert outcome["seconds"] < 12
-        assert outcome["megabytes"] < MAX_MEGABYTES
+def test_the_dearest_files_are_read_in_a_short_time(honest, folder):
+    """Nothing is wrong with most of these: all of it has to be derived."""
+    for name, outcome in measured(written(DEAR, honest, folder), honest, folder).items():
+        assert outcome["error"] == ("ModelFileError" if "beyond" in name else None), name
+        assert outcome["seconds"] < MAX_DEAR_SECONDS, name
+        assert outcome["megabytes"] < MAX_MEGABYTES, name
 
 
 COMMANDS = {
@@ -134,7 +118,9 @@ def test_the_command_line_says_one_sentence(command, files, folder, capfd):
         make_loans(20)[0].with_columns(repaid=pl.lit("yes")).write_csv(data)
     start = list(COMMANDS).index(command)
     for path in list(files.values())[start :: 4 * len(COMMANDS)] + list(files.values())[-3:]:
-        assert _run(COMMANDS[command](str(path), str(data))) == 2
+        if "\0" in str(path):  # no argument of a process has one, and older typers fail
+            continue
+        assert run(COMMANDS[command](str(path), str(data))) == 2
         said = capfd.readouterr()
         assert said.out == ""
         assert said.err.startswith("dpfair: ")
@@ -142,13 +128,9 @@ def test_the_command_line_says_one_sentence(command, files, folder, capfd):
         assert said.err.rstrip("\n").isprintable()
 
 
-@pytest.mark.parametrize(
-    "kind", ["placed", "corrected", "bands", "flips", "check", "boosted", "groups", "search"]
-)
+@pytest.mark.parametrize("kind", KINDS)
 def test_an_honest_file_is_read_and_says_the_same_again(kind, honest, folder):
-    from dpfair.models.file import model_bytes
-
-    path = folder / f"{kind}.dpfair"
+    path = folder / "honest.dpfair"
     path.write_bytes(honest[kind])
     assert model_bytes(load_model(path)) == honest[kind]
 
@@ -156,7 +138,7 @@ def test_an_honest_file_is_read_and_says_the_same_again(kind, honest, folder):
 def test_a_file_of_another_release_of_dpfair_is_read(honest, folder):
     path = folder / "newer.dpfair"
     path.write_bytes(rewritten(honest["bands"], lambda header: header.update(dpfair="9.9.9")))
-    assert load_model(path).notion == "equalized_odds"
+    assert load_model(path).rule_settings.notion == "equalized_odds"
 
 
 # What a fit can write must be read
@@ -183,7 +165,7 @@ def test_every_grid_of_a_fit_is_within_the_limits(epsilon, groups, replace, data
         dependence="",
         grain=100,
     )
-    model_limits.check_placed(release, MAX_PLACED_GROUPS)
+    limits.check_placed(release)
 
 
 @st.composite
@@ -205,38 +187,64 @@ def grouped(groups: int, rows: int):
     return Schema.from_dict(data), X.with_columns(sex=pl.Series([names[i] for i in drawn])), y
 
 
+def saved_and_read(model, folder):
+    return load_model(save_model(model, folder / "m.dpfair")).certificate_ == model.certificate_
+
+
 @pytest.mark.parametrize(
     ("epsilon", "groups", "more"),
     [
         (0.05, 2, {}),
         (0.1, 2, {"relation": "replace_one"}),
-        (0.3, 6, {"tolerance": 0.05}),
-        (1, 20, {"notion": "parity_ratio", "tolerance": 0.2, "smallest_group": 0}),
-        (3, 5, {"release_epsilon": 0.3}),
-        (10, 3, {"notion": "equal_opportunity"}),
+        (0.3, 6, {"rule": {"tolerance": 0.05}}),
+        (1, 20, {"rule": {"notion": "parity_ratio", "tolerance": 0.2, "smallest_group": 0}}),
+        (3, 5, {"division": {"release_epsilon": 0.3}}),
+        (10, 3, {"rule": {"notion": "equal_opportunity"}}),
         (10, 2, {"unit": "age", "rows_per_unit": 40}),
-        (2, 60, {"notion": "equalized_odds", "smallest_group": 0}),
+        (2, 60, {"rule": {"notion": "equalized_odds", "smallest_group": 0}}),
+        (200, 2, {}),
     ],
     ids=str,
 )
 def test_what_a_fit_writes_is_read(epsilon, groups, more, tmp_path):
     schema, X, y = grouped(groups, 3000)
-    quick = PrivateLogisticRegression(steps=20)
+    quick = LogisticLearner(steps=20)
     model = PrivateFairClassifier(epsilon, schema=schema, learner=quick, random_state=1, **more)
-    model.fit(X, y)
-    path = save_model(model, tmp_path / "m.dpfair")
-    assert load_model(path).certificate_ == model.certificate_
+    assert saved_and_read(model.fit(X, y), tmp_path)
+
+
+def test_the_winner_among_many_different_runs_is_read(loans, loan_schema, tmp_path):
+    search = PrivateSearchCV(
+        PrivateLogisticRegression(schema=loan_schema),
+        {"steps": list(range(3, 33))},
+        epsilon=2,
+        mean_runs=2,
+        random_state=1,
+    )
+    assert saved_and_read(search.fit(*loans).best_estimator_, tmp_path)
 
 
 def test_what_could_not_be_read_is_not_written(monkeypatch, tmp_path, loans, loan_schema):
     model = PrivateFairClassifier(2, schema=loan_schema, mode="reuse", random_state=1).fit(*loans)
-    for limit in ("MAX_HEADER", "MAX_WEIGHTS", "MAX_CELLS", "MAX_NOISE", "_MAX_MECHANISMS"):
+    for limit in (
+        *("MAX_HEADER", "MAX_CELLS", "MAX_RECORDS", "MAX_NOISE"),
+        *("_MAX_MECHANISMS", "_MAX_LOSS", "_MAX_SPREAD", "_MAX_NOISY_SPREAD"),
+    ):
         with monkeypatch.context() as patch:
-            patch.setattr(model_limits, limit, 1)
+            patch.setattr(limits, limit, 0)
             with pytest.raises(InputError):
                 save_model(model, tmp_path / "m.dpfair")
     assert not list(tmp_path.iterdir())
     save_model(model, tmp_path / "m.dpfair")
+
+
+@pytest.mark.parametrize(
+    "method", [PrivateFairClassifier, PrivateLogisticRegression, PrivateBoosting, DPFermi]
+)
+def test_a_scorer_that_could_not_be_read_is_not_planned(method, monkeypatch, loan_schema):
+    monkeypatch.setattr(scorer, "MAX_WEIGHTS", 1)
+    with pytest.raises(InputError, match="Expected at most 1 weights"):
+        method(2, schema=loan_schema).plan()
 
 
 def test_a_missing_model_is_one_sentence(tmp_path):

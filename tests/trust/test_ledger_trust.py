@@ -5,13 +5,10 @@ The same functions run at full size from ``python tests/trust/full_ledger.py``.
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from trust import crash, race, tamper
 
-from dpfair.privacy.ledger_file.file import LedgerFile
-from dpfair.privacy.ledger_file.scopes import Scopes
+from dpfair.privacy.ledger_file import LedgerFile
 
 
 @pytest.mark.parametrize("run", [race.race_processes, race.race_threads])
@@ -25,20 +22,11 @@ def test_runners_together_get_exactly_the_budget(tmp_path, run):
     assert LedgerFile(path).verify().charges == 50
 
 
-def test_a_race_is_lost_without_the_decision_inside_the_transaction(tmp_path, monkeypatch):
-    """The negative twin: whoever was told that there is room, charges."""
-    decide = LedgerFile._affordable
-
-    def looked_before(self, amount, scope, purpose):
-        connection = self._file._connection
-        if connection is not None and connection.in_transaction:
-            return self._tally.spent + amount.pure
-        return decide(self, amount, scope, purpose)
-
-    monkeypatch.setattr(LedgerFile, "_affordable", looked_before)
+def test_a_ledger_that_decides_before_it_locks_loses_the_race(tmp_path):
+    """The race finds what it is meant to find."""
     path = tmp_path / "race.ledger"
-    LedgerFile.create(path, "1/50", 1e-5)
-    assert race.race_processes(path, 8, 10).granted > 10
+    path.write_text("1/50\n")
+    assert race.race_processes(path, 8, 10, kind=race.Hasty).granted > 10
 
 
 def test_only_one_spelling_of_a_scope_gets_its_budget(tmp_path):
@@ -50,21 +38,11 @@ def test_only_one_spelling_of_a_scope_gets_its_budget(tmp_path):
     assert LedgerFile(path).verify().charges == 1
 
 
-def test_spellings_race_without_the_decision_inside_the_transaction(tmp_path, monkeypatch):
-    """The negative twin: whoever found no look-alike before, declares."""
-    decide = Scopes.check
-    asked = []
-
-    def looked_before(self, scope, *, new=False):
-        asked.append(scope)
-        if len(asked) == 1:
-            time.sleep(0.2)  # until all have asked once
-            decide(self, scope, new=new)
-
-    monkeypatch.setattr(Scopes, "check", looked_before)
+def test_a_ledger_that_decides_before_it_locks_grants_several_spellings(tmp_path):
+    """The race finds what it is meant to find."""
     path = tmp_path / "race.ledger"
-    LedgerFile.create(path, 1, 1e-5)
-    assert race.race_spellings(path, 8)[0] > 1
+    path.write_text("1\n")
+    assert race.race_spellings(path, 8, kind=race.Hasty)[0] > 1
 
 
 @pytest.mark.parametrize("stop", [False, True], ids=["kill", "stop"])
@@ -75,7 +53,7 @@ def test_what_is_released_was_paid_whenever_the_process_dies(tmp_path, stop):
 
 
 def test_paying_for_what_is_already_out_is_caught(tmp_path):
-    """The negative twin."""
+    """The kills find what they are meant to find."""
     damage = crash.kill_at_random(tmp_path, 16, crash.releasing_first, longest=0.1)
     assert damage.unpaid
 
@@ -92,9 +70,8 @@ def test_a_full_disk_gives_no_receipt(tmp_path):
     assert 5 < receipts <= charges <= receipts + 1  # the log may take one that the file cannot
 
 
-def test_a_limit_on_the_size_of_files_gives_no_receipt(tmp_path, monkeypatch):
-    monkeypatch.setattr(crash.shutil, "which", lambda name: None)
-    receipts, charges = crash.fill_disk(tmp_path)
+def test_a_limit_on_the_size_of_files_gives_no_receipt(tmp_path):
+    receipts, charges = crash.fill_disk(tmp_path, disk=False)
     assert 5 < receipts <= charges <= receipts + 1  # the log may take one that the file cannot
 
 

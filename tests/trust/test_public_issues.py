@@ -22,6 +22,7 @@ from dpfair import (
     FairPostProcessor,
     InputError,
     Ledger,
+    LogisticLearner,
     Noise,
     PrivacyLeakWarning,
     PrivateFairClassifier,
@@ -32,17 +33,20 @@ from dpfair import (
     epsilons,
 )
 from dpfair.audit.tape import Session
-from dpfair.certificate.claims import round_down, round_up
-from dpfair.data.schema import Categorical, Levels, Numeric
-from dpfair.data.table import encode
+from dpfair.certificate.text import round_down, round_up
+from dpfair.data.columns import Categorical, Levels, Numeric
+from dpfair.data.encode import encode
 from dpfair.errors import ReceiptError, SchemaError
-from dpfair.fairness.rates import noise_masses, noise_quantile
-from dpfair.fairness.release import exact_counts, release_table
+from dpfair.fairness.counting import exact_counts, release_table, table_plan
+from dpfair.fairness.laplace_sums import noise_masses, noise_quantile
 from dpfair.fairness.rules import Rule
 from dpfair.learners.features import design
+from dpfair.methods.algorithm2 import Algorithm2
+from dpfair.methods.base import TRAIN
 from dpfair.privacy.accountants import epsilon
 from dpfair.privacy.events import gaussian_steps, noisy_table, step_event
 from dpfair.privacy.noise import noise_from
+from dpfair.privacy.plan import Budget
 from dpfair.privacy.split import coin_split
 
 SCHEMA = Schema.from_dict(LOANS)
@@ -87,9 +91,9 @@ def one_step(**settings):
     return PrivateLogisticRegression(1, **settings)
 
 
-def fair(epsilon=1, **settings):
-    learner = PrivateLogisticRegression(steps=3)
-    return PrivateFairClassifier(epsilon, schema=SCHEMA, learner=learner, **settings)
+def fair(epsilon=1, method=PrivateFairClassifier, **settings):
+    settings = {"schema": SCHEMA, "learner": LogisticLearner(steps=3)} | settings
+    return method(epsilon, **settings)
 
 
 # Sensitivity
@@ -117,7 +121,8 @@ def test_diffprivlib_105_sensitivity_from_one_bound_only(bounds):
 def test_smartnoise_core_356_sensitivity_from_the_present_size():
     """Under add/remove the size of the present data was used in the sensitivity of a mean."""
     small, large = (
-        [h.question for h in asked(fair(notion="equalized_odds"), *loans(n))] for n in (8, 800)
+        [h.question for h in asked(fair(rule={"notion": "equalized_odds"}), *loans(n))]
+        for n in (8, 800)
     )
     promised = [(q.kind, q.sensitivity, q.noise_multiplier, q.event) for q in small]
     assert promised == [(q.kind, q.sensitivity, q.noise_multiplier, q.event) for q in large]
@@ -229,13 +234,11 @@ def test_diffprivlib_90_bounds_are_read_off_the_data_with_a_warning():
     """Missing bounds were taken from the data, and only a warning told that it is not private."""
     X, y = loans()
     with pytest.warns(PrivacyLeakWarning):
-        model = PrivateFairClassifier(
-            1, sensitive="sex", learner=PrivateLogisticRegression(steps=3)
-        ).fit(X, y)
+        model = fair(schema=None, sensitive="sex").fit(X, y)
     assert not model.certificate_.privacy.private
     assert any("read off" in leak for leak in model.certificate_.privacy.leaks)
     with pytest.raises(SchemaError, match="not private"):
-        PrivateFairClassifier(1, sensitive="sex", strict=True).fit(X, y)
+        fair(schema=None, sensitive="sex", strict=True).fit(X, y)
 
 
 # Floating point
@@ -257,7 +260,7 @@ def test_diffprivlib_19_float_noise_has_holes():
 
 def test_smartnoise_core_242_laplace_from_a_library():
     """Laplace noise was one call of a statistics library: floats, and no private mechanism."""
-    model = fair(rule="algorithm2", public_sizes=True, composition="basic")
+    model = fair(method=Algorithm2, public_sizes=True, composition="basic")
     for heard in asked(model, *loans()):
         if heard.question.kind == "counts":
             assert heard.question.value.dtype == np.int64
@@ -274,8 +277,7 @@ def test_opacus_616_secure_mode_is_float_all_the_same():
         assert heard.question.value.dtype.kind == "i"
         assert np.asarray(heard.answer).dtype.kind == "i"
     for arithmetic in ("exact", "float64"):  # what is not exact says so
-        learner = PrivateLogisticRegression(steps=3, arithmetic=arithmetic)
-        model = PrivateFairClassifier(1, schema=SCHEMA, learner=learner).fit(X, y)
+        model = fair(learner=LogisticLearner(steps=3, arithmetic=arithmetic)).fit(X, y)
         assert ("float" in model.certificate_.privacy.arithmetic) == (arithmetic == "float64")
 
 
@@ -310,9 +312,9 @@ def test_opacus_571_division_by_the_true_batch_size(solver):
 
 def test_opacus_819_the_expected_batch_size_is_rounded_from_the_data():
     """The divisor int(n q) jumps between neighbours, and with it every coordinate at once."""
-    plan = one_step(solver="sgd", batch_size=7).plan(SCHEMA, 1.0, 1e-5, relation="add_remove")
-    assert plan.divisor == 7
-    assert plan.sampling_rate == 7 / SCHEMA.rows  # both public, whatever the table holds
+    descent = one_step(solver="sgd", batch_size=7).plan()[TRAIN].how.descent
+    assert descent.divisor == 7
+    assert descent.sampling_rate == 7 / SCHEMA.rows  # both public, whatever the table holds
 
 
 def test_opacus_80_batches_of_constant_size():
@@ -449,7 +451,7 @@ def test_nemo_safe_synthesizer_367_zero_epsilon_is_not_infinity():
     )
     for model in (
         fair(0),
-        fair(release_epsilon=0),
+        fair(division={"release_epsilon": 0}),
         fair(delta=0),
         PrivateLogisticRegression(0, schema=SCHEMA),
         FairPostProcessor(lambda t: t["income"] > 5, 0, sensitive="sex", groups=["f", "m"]),
@@ -540,10 +542,10 @@ def test_opendp_2131_tenths_that_exceed_one():
 
 def test_smartnoise_sdk_424_the_last_step_is_not_paid_for():
     """The budget was checked after a step had run, so the last step was free."""
-    learner = PrivateLogisticRegression(steps=3, noise_multiplier=0.5)
+    too_little = LogisticLearner(steps=3, noise_multiplier=0.5)
     session = Session(0)
     with noise_from(session), pytest.raises(BudgetError, match="nothing was charged"):
-        PrivateFairClassifier(1, schema=SCHEMA, learner=learner).fit(*loans())
+        fair(learner=too_little).fit(*loans())
     assert session.heard == []
     ledger = Ledger(1, 1e-5)
     receipt = ledger.charge(gaussian_steps(8.0, 1.0, 3), scope="", purpose="three steps")
@@ -574,9 +576,9 @@ def test_diffprivlib_104_two_releases_share_one_budget():
     receipt.draw(event).discrete_laplace([1, 2])
     with pytest.raises(ReceiptError):
         receipt.draw(event)
-    for settings in ({}, {"mode": "reuse"}, {"rule": "algorithm2", "public_sizes": True}):
+    for settings in ({}, {"mode": "reuse"}, {"method": Algorithm2, "public_sizes": True}):
         model = fair(**settings)
-        planned = [(scope, event) for scope, _, event in model.planned_events(SCHEMA)]
+        planned = model.plan().charges
         heard = asked(model, *loans(300))
         assert [(e.scope, e.event) for e in model.ledger_.entries] == planned
         tables = [h for h in heard if h.question.kind == "counts"]
@@ -604,7 +606,7 @@ def test_synthcity_275_partition_reuse():
     """Every teacher drew a new random part of the data at each step, and so saw all of it."""
     X, y = loans(400)
     for notion in ("equalized_odds", "demographic_parity"):
-        model = fair(notion=notion, smallest_group=0)
+        model = fair(rule={"notion": notion, "smallest_group": 0})
         heard = asked(model, X, y)
         counted = [h.question for h in heard if h.question.kind == "counts"]
         by_scope = {q.scope: int(q.value.sum()) for q in counted}
@@ -719,15 +721,10 @@ def test_opendp_2922_the_value_at_the_threshold():
 
 def test_smartnoise_core_362_a_size_that_neighbours_share():
     """Under replacement all neighbours have one size; costs for add/remove were mixed with it."""
-    ledger = Ledger(1, 1e-5, relation="replace_one", noise=Noise(seed=1))
+    budget = Budget(Fraction(1), 1e-5, "replace_one")
+    run = table_plan(budget, "count", 2).open(Noise(seed=1))
     release = release_table(
-        np.array([0.2, 0.9]),
-        np.array([0, 1]),
-        ("a", "b"),
-        epsilon=Fraction(1),
-        ledger=ledger,
-        scope="",
-        dependence="",
+        np.array([0.2, 0.9]), np.array([0, 1]), ("a", "b"), receipt=run["count"], dependence=""
     )
     assert release.noise == (0.5, 0.5)  # a replaced record moves two cells by one
-    assert ledger.spent == 1
+    assert run.ledger.spent == 1

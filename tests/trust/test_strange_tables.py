@@ -20,15 +20,16 @@ from trust.strange_tables import (
 )
 
 from dpfair import PrivateFairClassifier
-from dpfair.certificate.claims import FairnessClaim
+from dpfair.certificate import parity_claim
 from dpfair.errors import FairnessWarning
 from dpfair.fairness.release import HALF, Release
 from dpfair.fairness.rules import Rule, parity_rule
+from dpfair.methods.algorithm2 import Algorithm2
 
 
-@pytest.mark.parametrize("settings", [{}, {"target": 0.02}])
-def test_bounds_of_rare_labels_agree_with_each_other_and_with_their_intervals(settings):
-    claims = [rare_labels(seed, **settings) for seed in range(10)]
+@pytest.mark.parametrize("rule", [{}, {"target": 0.02}])
+def test_bounds_of_rare_labels_agree_with_each_other_and_with_their_intervals(rule):
+    claims = [rare_labels(seed, **rule) for seed in range(10)]
     bounds = [claim.gap_bound for claim in claims]
     assert max(bounds) <= 2 * min(bounds)
     for claim in claims:
@@ -66,7 +67,7 @@ def test_estimated_rates_are_those_of_the_counted_records():
     assert max(few_distinct_records(seed).off_by for seed in range(20)) < 3
 
 
-@pytest.mark.parametrize("settings", [{}, {"mode": "reuse"}, {"rule": "algorithm2"}])
+@pytest.mark.parametrize("settings", [{}, {"mode": "reuse"}, {"method": Algorithm2}])
 def test_undeclared_labels_are_counted_and_named(settings):
     model, true_accuracy = wrong_labels(1, **settings)
     claim = model.certificate_.fairness
@@ -119,7 +120,8 @@ def test_irregular_values_are_counted_if_that_is_paid_for(settings):
     known = {"name": "c", "kind": "categorical", "values": ["known"]}
     columns = [*numeric_schema(GROUPS[:2]).to_dict()["columns"], known]
     schema = schema_of(GROUPS[:2], columns)
-    model = fitted(2, schema, table, labels, 1, values_epsilon=0.5, **settings)
+    counted = {"values_epsilon": 0.5}
+    model = fitted(2, schema, table, labels, 1, division=counted, **settings)
     share, (low, high) = model.certificate_.fairness.irregular
     assert share == pytest.approx(0.15, abs=0.015)
     assert low < 0.15 < high
@@ -133,13 +135,13 @@ def test_a_rule_that_keeps_what_the_scorer_accepts_is_not_called_constant():
     """Also if the noisy counts say that nobody is accepted."""
     release = Release(("a", "b"), HALF, [[[900, -3]], [[700, -1]]], (0.3, 0.3), None, "")
     rule = parity_rule([rate.estimate for rate in release.rates])
-    assert FairnessClaim.from_release(release, rule, 0.95).constant == ""
+    assert parity_claim(release, rule, 0.95).constant == ""
     nobody = Rule([[0, 0], [0, 0]])
-    assert FairnessClaim.from_release(release, nobody, 0.95).constant == "nobody"
+    assert parity_claim(release, nobody, 0.95).constant == "nobody"
 
 
 def test_a_promise_says_whom_it_is_about():
     model, _ = wrong_labels(2)
     assert "on new records with a declared group and label" in str(model.certificate_)
-    everybody, _ = wrong_labels(2, rule="algorithm2", public_sizes=True)
+    everybody, _ = wrong_labels(2, method=Algorithm2, public_sizes=True)
     assert "on new records with a declared group, on" in str(everybody.certificate_)

@@ -1,1 +1,1 @@
-"""Looking for privacy bugs: by replay, which needs no statistics, and by sampling."""
+"""Audits that look for privacy bugs, by replay (without statistics) and by sampling."""

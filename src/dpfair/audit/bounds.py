@@ -1,4 +1,4 @@
-"""What samples of a mechanism prove about its epsilon, from below.
+"""Lower bounds on the epsilon of a mechanism, from samples of its outputs.
 
 A mechanism with outputs P on one input and Q on its neighbour is (epsilon, delta)-private only if
 P(E) <= exp(epsilon) Q(E) + delta for *every* set E of outputs, and the same with P and Q
@@ -6,10 +6,10 @@ exchanged. Hence one set that is too frequent refutes a claim, and any set prove
 
     epsilon >= log((p - delta) / q)
 
-for all p that P(E) is surely not below and q that Q(E) is surely not above. The limits of Clopper
-and Pearson (1934) are exact for every sample size. The set, and which of the inputs is P, are
-chosen on one half of the samples, by the very bound that is then computed on the other half:
-the largest ratio of frequencies alone belongs to sets so rare that they prove nothing.
+for a lower limit p of P(E) and an upper limit q of Q(E). The limits of Clopper and Pearson (1934)
+are exact for every sample size. The set, and which of the inputs is P, are chosen on one half of
+the samples, by the same bound that is then computed on the other half: the largest ratio of
+frequencies would select sets that are too rare to prove anything.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["Event", "Shown", "choose_event", "clopper_pearson", "lower_bound", "
 
 Floats = NDArray[np.float64]
 
-# Thresholds that are tried per statistic: enough to lose less than a percent of the best one.
+# Thresholds that are tried per statistic; they reach at least 99 % of the best bound.
 _THRESHOLDS = 127
 _SIGNS = (">=", "<=", "==")
 
@@ -36,7 +36,7 @@ _SIGNS = (">=", "<=", "==")
 class Event:
     """A set of outputs: one statistic against a threshold.
 
-    ``swapped`` says that the set is the more frequent one on the *second* input.
+    ``swapped`` means that the set is more frequent on the *second* input.
     """
 
     statistic: int
@@ -53,7 +53,7 @@ class Event:
 
 @dataclass(frozen=True)
 class Shown:
-    """What was proved: epsilon is at least this, unless an error of the stated rate happened.
+    """A lower bound on epsilon, which is wrong at most with the stated error rate.
 
     ``hits`` of ``trials`` samples lay in the set, for the input on which it is more frequent and
     for the other one.
@@ -98,7 +98,7 @@ def lower_bound(
 def choose_event(
     first: ArrayLike, second: ArrayLike, delta: float, error: float
 ) -> tuple[Event, float]:
-    """The event that would prove most if these samples were fresh, and what it would prove."""
+    """The event with the largest bound, if these samples were fresh, and that bound."""
     first, second = _rows(first), _rows(second)
     if first.shape[1] != second.shape[1]:
         raise InputError("Expected the same statistics of both inputs.")
@@ -120,7 +120,7 @@ def choose_event(
 
 
 def shown(event: Event, first: ArrayLike, second: ArrayLike, delta: float, error: float) -> Shown:
-    """What fresh samples prove by an event that was chosen without them."""
+    """The bound from fresh samples, for an event that was chosen without them."""
     likely, rare = _rows(first), _rows(second)
     if event.swapped:
         likely, rare = rare, likely
@@ -152,7 +152,7 @@ def _epsilon(
 
 
 def _limits(hits: NDArray[np.int64], trials: int, error: float) -> tuple[Floats, Floats]:
-    """Limits for many sets at once: most of them have a number of hits in common."""
+    """Limits for many sets at once; many sets have the same number of hits."""
     distinct, place = np.unique(hits, return_inverse=True)
     low, high = clopper_pearson(distinct, trials, error)
     return low[place].reshape(hits.shape), high[place].reshape(hits.shape)
@@ -166,7 +166,7 @@ def _hits(ordered: Floats, thresholds: Floats) -> NDArray[np.int64]:
 
 
 def _thresholds(first: Floats, second: Floats) -> Floats:
-    """Sample values that cut off large and small parts alike, at either end."""
+    """Sample values that cut off large and small parts at either end."""
     chosen = []
     for ordered in (first, second):
         levels = expit(np.linspace(-1, 1, _THRESHOLDS) * np.log(len(ordered)))

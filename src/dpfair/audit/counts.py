@@ -1,12 +1,14 @@
 """The mechanisms that add discrete Laplace noise to counts, by the library's own code.
 
-Each function takes the exact counts of many trials (:mod:`dpfair.audit.trials`), makes records
-of them where the code under test reads records, and goes from the charge to the noisy table.
+Each function takes the exact counts of many trials (:mod:`dpfair.audit.trials`), turns them into
+records where the code under test reads records, and runs all steps from the charge to the noisy
+table.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import partial
 from types import SimpleNamespace
 from typing import Any, cast
@@ -16,22 +18,23 @@ from numpy.typing import NDArray
 
 from dpfair.audit.distinguish import Listening, Mechanism
 from dpfair.audit.trials import OF_A_PERSON, REPLACED, Release, counted
+from dpfair.certificate.fairness import FairnessClaim
 from dpfair.fairness.batch import BATCH_BINS, decide_batch
-from dpfair.fairness.release import release_accepted, release_table
+from dpfair.fairness.counting import release_accepted, release_table, table_events, table_plan
+from dpfair.methods.fitted import Fitted
 from dpfair.methods.post_processor import FairPostProcessor
-from dpfair.methods.search import _right_and_wrong
+from dpfair.methods.search import right_and_wrong
 from dpfair.privacy.accountants import epsilon_of
 from dpfair.privacy.events import DpEvent, best_of_runs, compose, noisy_table, pure_epsilon
 from dpfair.privacy.ledger import Ledger, Receipt
 from dpfair.privacy.noise import noise_from
+from dpfair.privacy.plan import UNUSED_DELTA, Budget
 from dpfair.privacy.split import coin_split
 
 __all__ = ["EPSILON", "count_mechanisms", "table_release"]
 
-# Neither so small that sampling errors hide it, nor so large that the rarer side is never seen.
+# Sampling errors would hide a smaller epsilon; with a larger one, rare outputs would not occur.
 EPSILON = 2.0
-# Of a ledger that pays for counts only: never used.
-_DELTA = 1e-12
 _SIZE = 50
 
 
@@ -62,7 +65,7 @@ def table_release(relation: str, event: DpEvent | None = None) -> Release:
     assert budget is not None
 
     def release(cells: list[int], noise: Listening) -> list[int]:
-        ledger = Ledger(budget, _DELTA, relation=relation, noise=noise)
+        ledger = Ledger(budget, UNUSED_DELTA, relation=relation, noise=noise)
         receipt = ledger.charge(paid, scope="release", purpose="count")
         return receipt.draw(paid).discrete_laplace(cells)
 
@@ -70,28 +73,24 @@ def table_release(relation: str, event: DpEvent | None = None) -> Release:
 
 
 def cells_far_apart(cells: list[int], noise: Listening) -> list[int]:
-    """First the first cells of all trials, then the second ones: noise that repeats shows."""
+    """All first cells of the trials, then all second ones; this finds noise that repeats."""
     noisy = table_release("add_remove")([*cells[::2], *cells[1::2]], noise)
     middle = len(noisy) // 2
     return [noisy[i // 2 + middle * (i % 2)] for i in range(len(noisy))]
 
 
 def score_table(relation: str, rows_per_unit: int = 1) -> Release:
-    """Records counted by group, label and score; four cells are a group."""
+    """Records counted by group, label and score; a group has four cells."""
 
     def release(cells: list[int], noise: Listening) -> list[int]:
-        ledger = Ledger(
-            EPSILON, _DELTA, relation=relation, rows_per_unit=rows_per_unit, noise=noise
-        )
+        budget = Budget(Fraction(EPSILON), UNUSED_DELTA, relation, rows_per_unit=rows_per_unit)
         cell = np.repeat(np.arange(len(cells)), cells)
         table = release_table(
             0.25 + 0.5 * (cell % 2),
             cell // 4,
             _names(len(cells) // 4),
             labels=cell // 2 % 2,
-            epsilon=ledger.row_budget[0],
-            ledger=ledger,
-            scope="release",
+            receipt=table_plan(budget, "count", len(cells) // 4).open(noise)["count"],
             dependence="",
         )
         return list(map(int, table.counts.ravel()))
@@ -100,23 +99,26 @@ def score_table(relation: str, rows_per_unit: int = 1) -> Release:
 
 
 def accepted_counts(cells: list[int], noise: Listening) -> list[int]:
-    """The accepted of groups whose sizes are public: a neighbour changes a decision."""
+    """Accepted records of groups with public sizes; neighbours differ in one decision."""
     cell = np.repeat(np.arange(len(cells)), _SIZE)
     accepted = np.tile(np.arange(_SIZE), len(cells)) < np.repeat(cells, _SIZE)
+    ledger = Ledger(EPSILON * len(cells), UNUSED_DELTA, noise=noise)
     release = release_accepted(
         accepted.astype(np.float64),
         cell,
         _names(len(cells)),
-        epsilon=EPSILON,
-        ledger=Ledger(EPSILON * len(cells), _DELTA, noise=noise),
-        scope="release",
+        receipts=[
+            ledger.charge(event, scope="release", purpose="count")
+            for event in table_events(EPSILON, len(cells), "add_remove", public_sizes=True)
+        ],
+        assume=ledger.assume,
         dependence="",
     )
     return list(map(int, release.counts[:, 0, 1]))
 
 
 def post_processor(cells: list[int], noise: Listening) -> list[int]:
-    """The accepted and rejected of each group, by a fit around a public classifier."""
+    """Accepted and rejected records of each group, by a fit with a public classifier."""
     cell = np.repeat(np.arange(len(cells)), cells)
     table = np.stack([cell // 2, cell % 2], axis=1)
     nobody = np.array([[-1, 0]])  # of no declared group: not counted, but no table may be empty
@@ -129,10 +131,11 @@ def post_processor(cells: list[int], noise: Listening) -> list[int]:
 
 
 class _Uncertified(FairPostProcessor):
-    """Bounds between all groups would take long, and they only read the release."""
+    """Without bounds between all groups, which would be slow and only use the release."""
 
-    def _certify(self, ledger: Ledger | None, *, trained_here: bool) -> Any:
-        return None
+    def fairness(self, fitted: Fitted) -> FairnessClaim:
+        """No claim."""
+        return FairnessClaim.nothing(self.schema_.groups, "nobody asked for one")
 
 
 def _second_column(table: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -140,7 +143,7 @@ def _second_column(table: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def batch_table(cells: list[int], noise: Listening) -> list[int]:
-    """The scores of a batch that is decided about, heard before cuts are made of them."""
+    """The noisy scores of a batch, before thresholds are computed from them."""
     cell = np.repeat(np.arange(len(cells)), cells)
     decide_batch(
         (cell + 0.5) / len(cells),
@@ -162,20 +165,16 @@ def batch_table(cells: list[int], noise: Listening) -> list[int]:
 
 
 def search_score(cells: list[int], noise: Listening) -> list[int]:
-    """How many decisions of a run are right and how many are wrong, under replace-one."""
+    """The numbers of right and of wrong decisions of a run, under replace-one."""
     right, wrong = cells[:2]
-    model = SimpleNamespace(
-        classes_=np.array([0, 1]),
-        predict=lambda X, groups: np.ones(right + wrong, dtype=np.int64),
-    )
-    table = SimpleNamespace(X=None, groups=None, records=_Labelled(np.repeat([1, 0], cells[:2])))
-    exact = _right_and_wrong(model, cast(Any, table))
+    model = SimpleNamespace(decide=lambda records: np.ones(right + wrong, dtype=np.int64))
+    exact = right_and_wrong(cast(Any, model), _Labelled(np.repeat([1, 0], cells[:2])))
     return table_release("replace_one")(exact * (len(cells) // 2), noise)
 
 
 @dataclass(frozen=True)
 class _Labelled:
-    """Records as far as a score looks at them."""
+    """The part of the records that a score uses."""
 
     labels: NDArray[np.int64]
 
@@ -184,14 +183,14 @@ class _Labelled:
 
 
 def randomised_response(cells: list[int], noise: Listening) -> list[int]:
-    """Whether anybody is there: the sign of a noisy count answers as Warner (1965) does."""
+    """Whether a count is positive, by the sign of a noisy count: as in Warner (1965)."""
     return [int(noisy >= 1) for noisy in table_release("add_remove")(cells, noise)]
 
 
 def two_tables(cells: list[int], noise: Listening) -> list[int]:
-    """Two tables on one ledger: what they cost adds up."""
+    """Two tables on one ledger, whose costs add up."""
     event, noisy = noisy_table(EPSILON / 2, "add_remove"), list[int]()
-    ledger = Ledger(EPSILON, _DELTA, noise=noise)
+    ledger = Ledger(EPSILON, UNUSED_DELTA, noise=noise)
     for purpose in ("first", "second"):
         receipt = ledger.charge(event, scope="release", purpose=purpose)
         noisy += receipt.draw(event).discrete_laplace(cells)
@@ -199,9 +198,9 @@ def two_tables(cells: list[int], noise: Listening) -> list[int]:
 
 
 def two_scopes(cells: list[int], noise: Listening) -> list[int]:
-    """A coin sends every record to one of two scopes, and each pays the whole budget."""
+    """A coin assigns every record to one of two scopes; each scope has the whole budget."""
     event, noisy = noisy_table(EPSILON, "add_remove"), list[int]()
-    ledger = Ledger(EPSILON, _DELTA, noise=noise)
+    ledger = Ledger(EPSILON, UNUSED_DELTA, noise=noise)
     cell = np.repeat(np.arange(len(cells)), cells)
     scopes = coin_split(len(cell), {"train": 0.5, "release": 0.5}, noise)
     for scope, rows in scopes.items():
@@ -212,7 +211,7 @@ def two_scopes(cells: list[int], noise: Listening) -> list[int]:
 
 
 def best_run() -> Mechanism:
-    """The largest noisy count of a random number of runs; nobody learns their number."""
+    """The largest noisy count of a random number of runs, which is not released."""
     delta, one_run = 1e-5, noisy_table(1, "add_remove")
     search = best_of_runs([one_run], mean=4, shape=0.0)
     count = table_release("add_remove", one_run)

@@ -1,4 +1,4 @@
-"""Where two objects differ: everything that hangs on them, private attributes included."""
+"""Where two objects differ: all their parts are compared, including private attributes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dpfair.privacy.noise import Noise
 
 __all__ = ["IGNORED", "PerRecord", "differences", "parts_of"]
 
-# Neither says anything about a record: the source of noise is what the audit itself put there.
+# These do not depend on records: the audit itself provides the source of noise.
 IGNORED = (Noise, type(threading.Lock()), type(threading.RLock()))
 _PLAIN = (str, bytes, int, float, complex, bool, type(None), type)
 _WITHOUT_PARTS = frozenset({*_PLAIN, np.ndarray, set, frozenset, CodeType})
@@ -25,7 +25,7 @@ _WITHOUT_PARTS = frozenset({*_PLAIN, np.ndarray, set, frozenset, CodeType})
 
 @dataclass(frozen=True, eq=False)
 class PerRecord:
-    """Outputs that go to one record's owner each; compared for those whom both tables have."""
+    """Outputs for the owners of single records; compared for the records in both tables."""
 
     values: NDArray[Any]
 
@@ -33,8 +33,8 @@ class PerRecord:
 def differences(first: Any, second: Any, name: str = "", *, shared: int = 0) -> Iterator[str]:
     """The names of the innermost parts that differ; ``shared`` records are in both tables.
 
-    Numbers must be equal to the last bit: whatever was released is a function of the same noisy
-    answers and the same coins.
+    Numbers must be equal to the last bit: the output is a function of the same noisy answers and
+    the same coins.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def _walk(
     if type(first) is not type(second):
         yield name
         return
-    seen[id(first), id(second)] = first, second  # kept alive, or others would get their places
+    seen[id(first), id(second)] = first, second  # kept alive, so that no id is used again
     if isinstance(first, PerRecord):
         if not _equal_arrays(first.values[:shared], second.values[:shared]):
             yield name
@@ -72,7 +72,7 @@ def _walk(
 
 
 def _same_value(first: Any, second: Any, *, alone: bool) -> bool:
-    """Whether two things are the same apart from their parts; those that stand alone have none."""
+    """Whether two objects are equal apart from their parts; ``alone``: they have no parts."""
     if isinstance(first, (np.ndarray, np.generic)):
         return _equal_arrays(np.asarray(first), np.asarray(second))
     if isinstance(first, (*_PLAIN, set, frozenset)) or alone:
@@ -81,17 +81,27 @@ def _same_value(first: Any, second: Any, *, alone: bool) -> bool:
 
 
 def parts_of(item: Any) -> dict[str, Any] | None:
-    """What an object consists of, by the way to it; None for what has no parts."""
+    """The parts of an object by their paths; None if it has no parts."""
     if type(item) in _WITHOUT_PARTS or isinstance(item, type):
         return None
     attributes, contents = _attributes(item), _contents(item)
     if contents is None:
-        return {f".{key}": value for key, value in attributes.items()} or None
+        own = {f".{key}": value for key, value in attributes.items()}
+        return own if own or _of_python_class(item) else None
     return contents | ({".__dict__": attributes} if attributes else {})
 
 
+class _Empty:
+    pass
+
+
+def _of_python_class(item: Any) -> bool:
+    """Whether an object holds nothing but attributes; the state of C code would be missed."""
+    return hasattr(item, "__dict__") and type(item).__basicsize__ == _Empty.__basicsize__
+
+
 def _contents(item: Any) -> dict[str, Any] | None:
-    """What a container or a function holds beside its attributes."""
+    """What a container or a function holds in addition to its attributes."""
     if isinstance(item, Mapping):
         return {f".{k}" if isinstance(k, str) else f"[{k!r}]": v for k, v in item.items()}
     if isinstance(item, (list, tuple, deque)):

@@ -1,12 +1,13 @@
-"""Try to tell neighbours apart by what a mechanism shows, and compare with what it claims.
+"""Distinguish neighbours by the outputs of a mechanism, and compare the result with its claim.
 
-A mechanism is run many times on two neighbouring inputs. How well the outputs can be told apart
-bounds its epsilon from below (:mod:`dpfair.audit.bounds`): a sound mechanism stays within its
-claim, a broken one that is not too subtle exceeds it.
+A mechanism is run many times on two neighbouring inputs. How well the outputs can be distinguished
+gives a lower bound on its epsilon (:mod:`dpfair.audit.bounds`). The bound of a correct mechanism
+does not exceed its claim; that of a broken one does, unless the defect is too small.
 
-The samples of a mechanism are used in two halves. The first is divided between all of its pairs
-of neighbours and finds the pair, and the set of outputs, that tell most. The second half is
-drawn for that pair alone and tests that one set, so that nothing is lost to having looked at many.
+The samples of a mechanism are used in two halves. The first half is divided between all of its
+pairs of neighbours, to find the pair and the set of outputs that are easiest to distinguish. The
+second half is drawn for that pair alone and tests that one set, so that no correction for multiple
+tests is needed.
 """
 
 from __future__ import annotations
@@ -31,15 +32,16 @@ T = TypeVar("T")
 
 Floats = NDArray[np.float64]
 
-# Fewer samples than this for every pair would choose between pairs by chance.
+# With fewer samples per pair, the choice between pairs would be random.
 _FEWEST = 100
 _REGRET = 1.5
 
 
 class Listening(Noise):
-    """The library's own noise, but it remembers the last question and its noisy answer.
+    """The library's own noise, which also stores the last question and its noisy answer.
 
-    Some methods show only what they computed from the noisy numbers; an adversary may know more.
+    Some methods output only what they computed from the noisy numbers; the audit needs the
+    noisy numbers themselves.
     """
 
     exact: Any = None
@@ -47,7 +49,7 @@ class Listening(Noise):
     assumed = False  # whether some exact fact was taken as public
 
     def answer(self, question: object, noisy: Callable[[], T]) -> T:
-        """Make the answer and remember it."""
+        """Draw the answer and store it."""
         assert isinstance(question, Question)
         answer = noisy()
         self.exact, self.heard = question.value, answer
@@ -56,12 +58,12 @@ class Listening(Noise):
 
 
 Sampler = Callable[[int, Listening], tuple[Floats, Floats]]
-"""So many independent outputs on either input, each as a row of statistics."""
+"""Independent outputs on either input, as many as asked for, each a row of statistics."""
 
 
 @dataclass(frozen=True)
 class Mechanism:
-    """Something that claims to be private, and neighbours to test it on.
+    """A mechanism with its privacy claim, and neighbours to test it on.
 
     Parameters
     ----------
@@ -73,11 +75,12 @@ class Mechanism:
     pairs
         Pairs of neighbouring inputs by name, each with its sampler.
     share
-        The part of the samples that is drawn: less than 1 if one takes long, more if little shows.
+        The part of the samples that is drawn: less than 1 if a sample takes long, more than 1 if
+        the test would be too weak.
     limit, limit_delta
-        A known weakness that certificates state, and how often it may show: exceeding the claim
-        is no news as long as the claim holds at this larger delta. A weakness that shows at once
-        has no largest epsilon, as more samples always show more; but it has a probability.
+        A known weakness that certificates state, and its probability. Exceeding the claim is not a
+        failure as long as the claim holds at this larger delta. (Some outputs identify the input
+        with certainty. No epsilon bounds this, but the probability of such outputs is bounded.)
     """
 
     name: str
@@ -93,7 +96,7 @@ class Mechanism:
 class Finding:
     """What sampling showed about one claim: epsilon is at least ``shown.epsilon``.
 
-    It is at least ``beyond`` at the larger delta that a stated limit may take.
+    At the larger delta of a stated limit, it is at least ``beyond``.
     """
 
     name: str
@@ -113,13 +116,13 @@ class Finding:
 
     @property
     def failed(self) -> bool:
-        """Whether it is refuted, and by more than a limit that is stated anyway."""
+        """Whether it is refuted by more than a stated limit."""
         stated = bool(self.limit) and self.beyond <= self.epsilon
         return self.exceeds and not stated
 
     @property
     def verdict(self) -> str:
-        """In a word or two."""
+        """The result in a few words."""
         if not self.exceeds:
             return "within the claim"
         return "EXCEEDS ITS CLAIM" if self.failed else self.limit
@@ -128,7 +131,7 @@ class Finding:
 def distinguish(
     mechanism: Mechanism, samples: int, noise: Listening, confidence: float = 0.999
 ) -> Finding:
-    """Test one mechanism with so many samples on either input.
+    """Test one mechanism with ``samples`` samples on either input.
 
     Examples
     --------
@@ -144,9 +147,9 @@ def distinguish(
     error = 1 - confidence
     count = max(int(samples * mechanism.share), 4 * _FEWEST)
     each = max(count // (2 * len(mechanism.pairs)), _FEWEST)
-    # Fewer samples choose an event than will test it. Limits as strict as the test's would prefer
-    # only frequent events; so they are as wide as they will be then, and a bit wider, because
-    # the best of many events looks better than it is.
+    # The event is chosen with fewer samples than will test it. Limits as strict as those of the
+    # test would then favour frequent events. So the limits are as wide as they will be in the test,
+    # and slightly wider, because the best of many events appears better than it is.
     strict = -ndtri(error / 2)
     loose = strict * math.sqrt(each / (count // 2)) + _REGRET
     lenient = 2 * float(ndtr(-min(strict, loose)))
@@ -177,8 +180,8 @@ def distinguish_all(
     confidence: float = 0.999,
     progress: Callable[[str], None] = lambda name: None,
 ) -> list[Finding]:
-    """Test many. All bounds hold *together* with the confidence: each is tested more strictly."""
-    each = 1 - (1 - confidence) / len(mechanisms)
+    """Test several mechanisms; all bounds hold *together* with the confidence."""
+    each = 1 - (1 - confidence) / max(len(mechanisms), 1)
     findings = []
     for mechanism in mechanisms:
         progress(mechanism.name)

@@ -1,20 +1,19 @@
-"""Audit what a ledger says was paid for: each entry's mechanism, with that entry's parameters.
+"""Audit the entries of a ledger: the mechanism of each entry, with the parameters of the entry.
 
-Every entry is run again through receipts and draws, with the record that shows most: one that
-contributes as much as it may, in every step. What is compared between the neighbours is the
-likelihood ratio of the whole transcript under the paid law. As in :mod:`dpfair.audit.trials`, one
-draw serves many trials at once.
+Every entry is run again through receipts and draws, for the worst record: one that contributes as
+much as possible in every step. The statistic is the likelihood ratio of the whole transcript under
+the distribution that was paid for. As in :mod:`dpfair.audit.trials`, one draw contains many trials.
 
-Sampling can test a claim at delta = 10^-5 only roughly, since events so rare are never seen. But
-an event pays for a whole curve of (epsilon, delta), so noise is tested at a larger delta, too.
-Less noise than was paid for shows best at the largest delta whose epsilon is not yet zero. A
+Sampling can test a claim at delta = 10^-5 only roughly, since such rare events are not observed.
+But an event pays for a whole curve of (epsilon, delta), so noise is tested at a larger delta, too.
+Noise that is too small is detected best at the largest delta whose epsilon is not yet zero. A
 Gaussian of mu = 1 / multiplier has
 
     delta(epsilon) = Phi(mu/2 - epsilon/mu) - exp(epsilon) Phi(-mu/2 - epsilon/mu),
 
 and half of the noise doubles mu. For mu = 0.14, which is epsilon 0.5 at delta 10^-5, and 10^4
-samples delta then grows by 1.5 times what sampling sees at epsilon 0, by 1.4 times at 0.1, but only
-by 0.8 times at 0.3. So small an epsilon is tested with more samples, too.
+samples delta then grows by 1.5 times the sampling error at epsilon 0, by 1.4 times at 0.1, but only
+by 0.8 times at 0.3. Such a small epsilon is also tested with more samples.
 """
 
 from __future__ import annotations
@@ -49,17 +48,17 @@ __all__ = ["entry_mechanisms", "losses", "sharp_delta"]
 
 Floats = NDArray[np.float64]
 
-# At which deltas sampling is tried, and how large an epsilon must be there to say anything.
+# The deltas that are tried, and the smallest epsilon that sampling can test there.
 _DELTAS = (0.1, 0.07, 0.05, 0.04, 0.03, 0.02, 0.015, 0.01, 0.007, 0.005, 0.003, 0.002, 0.001)
 _VISIBLE = 0.05
-# Below this epsilon there are so many times the samples.
+# Below _SMALL, the number of samples is multiplied by _MORE.
 _SMALL, _MORE = 0.3, 3.0
 # A grid that is finer than any noise that is charged.
 _UNIT = 2.0**-20
 
 
 def entry_mechanisms(entry: Entry, relation: str) -> list[Mechanism]:
-    """The mechanism of an entry with the claim of the entry, and with a claim that shows more."""
+    """The mechanism of an entry with its own claim, and with a claim that is easier to test."""
     name = entry.purpose
     if pure_epsilon(entry.event) is not None:
         release = table_release(relation, entry.event)
@@ -83,7 +82,7 @@ def entry_mechanisms(entry: Entry, relation: str) -> list[Mechanism]:
 
 
 def sharp_delta(event: DpEvent, relation: str) -> float | None:
-    """The largest delta at which an event has a visible epsilon, or None for hardly any cost."""
+    """The largest delta at which sampling can test the epsilon; None if the cost is too small."""
     for delta in _DELTAS:
         if epsilon_of(event, delta, relation) >= _VISIBLE:
             return delta
@@ -136,7 +135,7 @@ def _ratio(noisy: Floats, moved: float, multiplier: float, rate: float) -> Float
 
 
 def _table_loss(draw: Draw, leaf: DpEvent, inputs: Floats) -> Floats:
-    """A cell that the record enters and, if the event lists two, a cell that it leaves."""
+    """The cell that gains the record and, if the event lists two, the cell that loses it."""
     parameter = getattr(leaf, "event", leaf).noise_parameter
     cells = [inputs > 0, inputs <= 0] if _moves_two_cells(leaf) else [inputs > 0]
     exact = np.stack(cells).astype(np.int64)
@@ -150,7 +149,7 @@ def _moves_two_cells(event: DpEvent) -> bool:
 
 
 def _mixture(events: Sequence[DpEvent], inputs: Floats, noise: Noise, relation: str) -> Floats:
-    """One of the events in every trial, each as likely as any other."""
+    """One of the events in every trial, all equally likely."""
     which = np.array([noise.below(len(events)) for _ in range(len(inputs))], dtype=np.int64)
     result = np.empty(len(inputs))
     for i, event in enumerate(events):

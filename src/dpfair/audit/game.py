@@ -1,12 +1,12 @@
-"""The canary game: can one tell from a finished model whether a certain record was there?
+"""The canary game: does a finished model reveal whether a certain record was in the table?
 
 A method is fitted many times on a tiny table, and as often on the same table with a *canary*: one
-more record, as far as possible from the others. Only what a model shows is looked at. The
-bound on epsilon (:mod:`dpfair.audit.bounds`) must not exceed what the model's ledger says.
+more record, as far as possible from the others. Only the outputs of a model are used. The bound on
+epsilon (:mod:`dpfair.audit.bounds`) must not exceed the claim of the model's ledger.
 
-This tests everything at once, from the encoding to the last decision, but weakly: a fit gives one
-sample. It finds forgotten noise, not a tenth too little of it; that is for the tests of single
-mechanisms (:mod:`dpfair.audit.mechanisms`).
+This tests the whole fit at once, from the encoding to the last decision, but it is a weak test,
+since a fit gives only one sample. It finds missing noise, but not noise that is a tenth too small;
+the tests of single mechanisms find that (:mod:`dpfair.audit.mechanisms`).
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from dpfair.audit.distinguish import Finding, Listening
 from dpfair.audit.entries import sharp_delta
 from dpfair.audit.sample import Record, Table, sample_records, table_of
 from dpfair.data.schema import Schema
-from dpfair.data.table import encode
 from dpfair.errors import DpfairError, InputError
+from dpfair.fairness.release import Release
 from dpfair.privacy.accountants import epsilon_of
 from dpfair.privacy.events import path_events
 from dpfair.privacy.ledger import Ledger
 from dpfair.privacy.noise import noise_from
 
-__all__ = ["MIN_FITS", "canary_game", "canary_records", "claims_of"]
+__all__ = ["MIN_FITS", "canary_game", "canary_records", "claims_of", "shown_of"]
 
 Floats = NDArray[np.float64]
 
-# What a failed fit shows instead of numbers.
+# The statistics of a failed fit.
 _FAILED = -1e6
 _OTHERS = 2
 MIN_FITS = 100
@@ -51,13 +51,13 @@ def canary_game(
     confidence: float = 0.999,
     progress: Callable[[int], None] = lambda done: None,
 ) -> list[Finding]:
-    """Fit so many models on either table, and test the claims of the ledger on what they show.
+    """Fit ``fits`` models on either table, and test the claims of the ledger on their outputs.
 
-    The claims are at the ledger's own delta and, because sampling cannot see so rare events, at
-    a larger one that the same payments imply. Together the bounds hold with the confidence.
+    The claims are at the ledger's own delta and, because sampling cannot observe such rare events,
+    at a larger delta that the same charges imply. Together the bounds hold with the confidence.
 
-    If a method takes exact facts as public, such as the sizes of groups, then the canary does not
-    come but takes the place of its opposite in the same group, and the relation is replace-one.
+    If a method takes exact facts as public, such as the sizes of groups, the canary is not added
+    but replaces its opposite in the same group, and the relation is replace-one.
     """
     validate.at_least(MIN_FITS, fits=fits)
     others, opposite, canary = canary_records(schema)
@@ -72,7 +72,7 @@ def canary_game(
     for done in range(fits):
         for table, rows in zip(tables, shows, strict=True):
             model = _fitted(lambda: method.make(schema, relation), table, noise)
-            rows.append([] if model is None else list(_shown(model, schema, probe)))
+            rows.append([] if model is None else list(shown_of(model, probe)))
             if not claims and model is not None:
                 claims = claims_of(model.ledger_)
         if done == 0 and not claims:
@@ -113,7 +113,7 @@ def canary_records(schema: Schema) -> tuple[list[Record], Record, Record]:
 
 
 def claims_of(ledger: Ledger) -> list[tuple[float, float]]:
-    """(epsilon, delta) that a ledger stands for: its own, and one at a delta that sampling sees."""
+    """The (epsilon, delta) of a ledger: its own, and one at a delta that sampling can test."""
     claims = [(ledger.spent, ledger.delta)]
     if ledger.rows_per_unit == 1:
         events = path_events((entry.scope, entry.event) for entry in ledger.entries)
@@ -126,7 +126,7 @@ def claims_of(ledger: Ledger) -> list[tuple[float, float]]:
 
 
 def _fitted(make: Callable[[], Any], table: Table, noise: Listening) -> Any:
-    """A fitted model, or None: that a fit fails can be seen, too."""
+    """A fitted model, or None if the fit failed, which is an output, too."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = make()
@@ -137,23 +137,29 @@ def _fitted(make: Callable[[], Any], table: Table, noise: Listening) -> Any:
                 return None
 
 
-def _shown(model: Any, schema: Schema, canary: Table) -> Iterator[float]:
-    """What a model says about the canary, and the released count of the place where it would be."""
+def shown_of(model: Any, canary: Table) -> Iterator[float]:
+    """The outputs of a model for the canary, and the released counts of its cell and group."""
     model = getattr(model, "best_estimator_", model)
     if hasattr(model, "predict_proba"):
         yield float(model.predict_proba(canary.X)[0, 1])
-    scores = None
-    if hasattr(model, "scorer_"):
-        scores = model.scorer_.scores(encode(canary.X, model.schema_).in_first_group())
-        yield float(scores[0])
-    if hasattr(model, "classifier_"):
-        scores = model.classifier_.positive(canary.X, np.array([len(schema.groups) - 1]))
-    if hasattr(model, "release_") and scores is not None:
-        release = model.release_
-        place = int(np.searchsorted(release.edges[-1], float(scores[0]), side="right"))
-        yield float(release.counts[-1, -1, place])
-        yield float(release.counts[-1].sum())
+    if hasattr(model, "fitted_"):
+        records = model.new_records(canary.X, known=False)
+        [score] = model.scorer_.scores(records.in_first_group())
+        yield float(score)
+        for name, release in model.fitted_.releases.items():
+            yield from _counts_of(release, float(score), every=name != "count")
     yield from (float(np.clip(cut, -1, 2)) for cut in getattr(model, "cuts_", ()))
+
+
+def _counts_of(release: Release, score: float, *, every: bool) -> Iterator[float]:
+    """The counts of the canary's cell and of its group; with ``every``, all cells and their sum."""
+    if every:
+        cells = release.counts[-1, -1].astype(np.float64)
+        yield from (*cells, cells.sum())
+        return
+    place = int(np.searchsorted(release.edges[-1], score, side="right"))
+    yield float(release.counts[-1, -1, place])
+    yield float(release.counts[-1].sum())
 
 
 def _rectangular(shows: tuple[list[list[float]], list[list[float]]]) -> tuple[Floats, Floats]:

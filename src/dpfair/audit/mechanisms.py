@@ -1,4 +1,4 @@
-"""Every mechanism of the library that meets private records, ready to be tested."""
+"""Every mechanism of the library that reads private records, for the sampling audit."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["library_mechanisms"]
 
 
 def library_mechanisms() -> list[Mechanism]:
-    """All of them, each with its claim and at least six pairs of neighbours.
+    """All mechanisms, each with its claim and at least six pairs of neighbours.
 
     Examples
     --------

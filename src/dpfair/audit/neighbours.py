@@ -1,87 +1,69 @@
-"""Neighbouring tables: random ones, and those at which privacy bugs have been found before.
+"""Pairs of tables to compare: neighbours, and unrelated tables.
 
-Two neighbours differ in one person's records, which come last in both tables: every other record
-has the same position, hence the same coins (see :mod:`dpfair.audit.tape`). A replaced person keeps
-the name: the key that sends names to scopes is drawn in the fit and thrown away, so another
-name would draw the same coin just as well.
+Two neighbours differ in one person's records, which come last in both tables. Every other record
+has the same position, and therefore the same coins (see :mod:`dpfair.audit.tape`). A replaced
+person keeps the name: the key that assigns names to scopes is drawn in the fit and discarded, so
+any other name could have the same coin. Every method refuses an empty table, so both tables
+contain other records.
 
-An empty table is refused by every method, so there is always somebody else.
+*Unrelated* tables have nobody in common. The output of a method may depend only on its coins and
+its noisy answers, so it must be the same for the same answers. This finds choices that depend on
+exact values, which a single record rarely changes.
 
-*Strangers* are no neighbours: tables that have nobody in common. What a method puts out may depend
-on its coins and its noisy answers only, so even then it must be the same when the answers are. A
-choice that looks at exact values shows here, though one record alone rarely turns it.
-
-*Twins* are strangers, too, as many as there are others, and every one agrees with the record in the
-same place in the group, in the label, in both or in neither. A fact that is assumed public must not
-change with what it does not declare to count.
+Some unrelated tables are *matched*: they have as many records, and every one of them agrees with
+the record in the same place in its group, in its label, in both or in neither. A fact that is
+assumed public must not change with what it does not declare to count.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
 from itertools import chain, combinations
 from typing import Any
 
 from dpfair import validate
 from dpfair.audit.sample import PERSON, Record, Table, group_columns, sample_records, table_of
-from dpfair.data.schema import Categorical, Levels, Numeric, Schema
-from dpfair.data.table import as_texts, encode, group_codes_of, level_codes
-from dpfair.learners.features import design
+from dpfair.audit.situations import Situation, end_groups, situations
+from dpfair.data.columns import Levels
+from dpfair.data.encode import as_texts, group_codes_of, level_codes
+from dpfair.data.schema import Schema
 from dpfair.privacy.assumptions import MEMBERSHIP, PARTS
 from dpfair.privacy.events import RELATIONS
 
 __all__ = ["Pair", "neighbours"]
 
 SOMEONE = "the person in question"
-UNDECLARED = "never declared"
 
-# With other coins a record lies in another scope and in other batches. Of these seeds, each scope
-# of every method has one that sends the person in question there.
+# The coins decide which scope and which batches a record is in. For each scope of every method, one
+# of these seeds assigns the person in question to it.
 COINS = (5, 6, 7)
 
-# So many that no rule for small tables applies, and few of them.
-STRANGERS = (1500, 2)
-
-# Sizes from which on code may think a group large enough to be looked at.
-SMALL_GROUPS = (5, 10)
-
-EXTREMES = {
-    "the largest number": 1e308,
-    "the smallest number": -1e308,
-    "a subnormal number": 5e-324,
-    "NaN": math.nan,
-    "infinity": math.inf,
-    "minus infinity": -math.inf,
-    "nothing": None,
-}
-# As a CSV file would bring them.
-TEXTS = {"a word for a number": "many", "an empty text": "", "a long number": "9" * 400}
+# Sizes of unrelated tables: one is too large for the rules for small tables, the other is tiny.
+UNRELATED_SIZES = (1500, 2)
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two neighbouring tables, or two of strangers.
+    """Two neighbouring tables, or two unrelated ones.
 
     Parameters
     ----------
     name
-        What is special about them.
+        The situation.
     first, second
         The tables; the run on the first is recorded, that on the second is a replay. Pairs with
         the same first table and the same seed can share one recording.
     shared
         How many records, the first ones, are the same in both.
     seed
-        Of the coins.
+        The seed of the coins.
     relation, rows_per_unit
-        What makes them neighbours: one record, or a person of whom so many records count.
+        What makes them neighbours: one record, or a person with at most so many records.
     differs
-        In which of ``"membership"``, ``"group"`` and ``"label"`` they differ, beside features.
+        In which of ``"membership"``, ``"group"`` and ``"label"`` they differ, besides features.
     near
-        Whether they are neighbours; strangers share what is public, and nothing else.
+        Whether they are neighbours; unrelated tables share only public facts.
     """
 
     name: str
@@ -105,170 +87,53 @@ def neighbours(
     size: int = 40,
     seed: int = 0,
 ) -> list[Pair]:
-    """All situations once, random records until there are ``at_least`` so many, and strangers.
+    """Every situation once, and unrelated tables.
 
-    ``unknown_groups`` are records of no declared group; ``size`` is that of the larger table;
-    ``seed`` gives other records and other coins.
+    Random neighbours are added until there are ``at_least`` neighbours. ``unknown_groups`` includes
+    records of no declared group, ``size`` is the size of the larger table, and ``seed`` determines
+    the records and the coins.
 
     Examples
     --------
     >>> from dpfair.audit.sample import sample_schema
     >>> pairs = neighbours(sample_schema(), "add_remove", at_least=60)
     >>> sum(pair.near for pair in pairs) >= 60, pairs[0].name, pairs[-1].name
-    (True, 'one more record of group f', '2 strangers alike, of class no')
+    (True, 'one more record of group f', '2 unrelated records alike, of class no')
     """
     validate.one_of(RELATIONS, relation=relation)
     base = _with_persons(sample_records(schema, size - rows_per_unit, seed), rows_per_unit)
-    new, *more = sample_records(schema, 1 + (2 + at_least) * rows_per_unit, seed + 1)
-    situations = [*_beside_all(schema, base, new), *_beside_few(schema, base, new)]
-    if rows_per_unit > 1:
-        situations += _persons(base, [new, *more], rows_per_unit)
+    new = sample_records(schema, 1 + (2 + at_least) * rows_per_unit, seed + 1)
     names = [] if unknown_groups else [part.name for part in group_columns(schema)]
-    situations = [s for s in situations if s.others and not s.lacks(names)]
-    for start in range(0, (at_least - len(situations)) * rows_per_unit, rows_per_unit):
-        mine = more[start : start + rows_per_unit]
-        situations.append(_Situation("a random person", base, mine))
+    found = [s for s in situations(schema, base, new, rows_per_unit) if not s.lacks(names)]
+    for start in range(1, 1 + (at_least - len(found)) * rows_per_unit, rows_per_unit):
+        found.append(Situation("a random person", base, new[start : start + rows_per_unit]))
     maker = _Maker(schema, relation, rows_per_unit, seed, base)
-    pairs = [maker.pair(i, situation) for i, situation in enumerate(situations)]
-    pairs += maker.twins(seed + 3)
+    pairs = [maker.pair(i, situation) for i, situation in enumerate(found)]
+    pairs += maker.matched(seed + 3)
     # The number of records is public if records are replaced.
-    sizes = STRANGERS if relation == "add_remove" else (len(pairs[0].first.y),)
-    for name, strangers in _strangers(schema, max(sizes), seed + 2):
-        named = _with_persons(strangers, rows_per_unit, "stranger ")
+    sizes = UNRELATED_SIZES if relation == "add_remove" else (len(pairs[0].first.y),)
+    for name, records in _unrelated(schema, max(sizes), seed + 2):
+        named = _with_persons(records, rows_per_unit, "unrelated ")
         pairs += [
-            maker.far_pair(f"{size} {name}", coin, named[:size]) for size in sizes for coin in COINS
+            maker.unrelated(f"{size} {name}", coin, named[:size])
+            for size in sizes
+            for coin in COINS
         ]
     return pairs
 
 
-@dataclass(frozen=True)
-class _Situation:
-    """One person's records beside those of others; ``swapped``: the run with them is recorded."""
-
-    name: str
-    others: list[Record]
-    mine: list[Record]
-    as_text: bool = False
-    swapped: bool = False
-
-    def lacks(self, columns: Sequence[str]) -> bool:
-        """Whether the person has no declared value in some of these columns."""
-        return any(r[name] in (None, UNDECLARED) for r in self.mine for name in columns)
-
-
-def _beside_all(schema: Schema, base: list[Record], new: Record) -> Iterator[_Situation]:
-    """Records that are special by themselves."""
-
-    def situation(name: str, changes: Record, as_text: bool = False) -> _Situation:
-        return _Situation(name, base, [new | changes], as_text)
-
-    label, numbers = schema.label.name, [c.name for c in schema.numeric]
-    for group in _groups(schema):
-        yield situation(f"one more record of group {', '.join(group.values())}", group)
-    for value in schema.label.values:
-        yield situation(f"one more record of class {value}", {label: value})
-    yield situation("a duplicate", base[0])
-    negative, positive = schema.label.values
-    opposite = positive if base[-1][label] == negative else negative
-    yield situation("another's record with the other label", base[-1] | {label: opposite})
-    for what, extreme in EXTREMES.items():
-        yield situation(f"{what} in every column", dict.fromkeys(numbers, extreme))
-    for what, text in TEXTS.items():
-        yield situation(f"{what} in every column", dict.fromkeys(numbers, text), as_text=True)
-    for column in _lists(schema):
-        yield situation(f"an undeclared value of {column.name}", {column.name: UNDECLARED})
-        yield situation(f"no value of {column.name}", {column.name: None})
-    usual = {c.name: c.usual for c in schema.columns if c.usual is not None}
-    yield situation("a record of usual values", usual)
-    for number in schema.numeric:
-        yield situation(f"{number.name} on the edge of a bin", {number.name: number.cuts[0]})
-        yield situation(f"{number.name} at its bound", {number.name: number.bounds[1]})
-
-
-def _beside_few(schema: Schema, base: list[Record], new: Record) -> Iterator[_Situation]:
-    """Records that are special because of the others."""
-    columns = {c.name: c.values for c in _lists(schema) if len(c.values) > 1}
-    for end, next_to_it in ((0, 1), (-1, -2)):
-        special = {name: values[end] for name, values in columns.items()}
-        instead = {name: values[next_to_it] for name, values in columns.items()}
-        others = [
-            r | {name: instead[name] for name in special if r[name] == special[name]} for r in base
-        ]
-        for name, value in special.items():
-            yield _Situation(
-                f"the only record with {name} = {value}", others, [new | {name: value}]
-            )
-        yield _Situation("a record like no other", others, [new | special], swapped=True)
-    for group in _groups(schema)[:1]:
-        for size in SMALL_GROUPS:
-            own = [record | group for record in base[: size - 1]]
-            others = own + [r for r in base[size - 1 :] if not group.items() <= r.items()]
-            name = f"number {size} of group {', '.join(group.values())}"
-            yield _Situation(name, others, [new | group])
-    for number in schema.numeric:
-        if number.spiky:
-            one, two = _collision(schema, number)
-            others = [*base[:-1], new | {number.name: one}]
-            name = f"{number.name} in the bucket of another value"
-            yield _Situation(name, others, [new | {number.name: two}])
-    low = base[0] | {number.name: number.bounds[0] for number in schema.numeric}
-    high = base[0] | {number.name: number.bounds[1] for number in schema.numeric}
-    others = [low] * len(base)
-    yield _Situation("one of many duplicates", others, [low])
-    yield _Situation("an outlier among duplicates", others, [high])
-    yield _Situation("the second record of a table", base[:1], [new])
-    yield _Situation("the third record of a table", base[:2], [new], swapped=True)
-
-
-def _persons(base: list[Record], rows: list[Record], most: int) -> list[_Situation]:
-    """Persons with few or many records, when several records of a person count."""
-    return [
-        _Situation("a person with one record", base, rows[:1]),
-        _Situation("a person with as many records as count", base, rows[:most]),
-        _Situation("a person with more records than count", base, rows[: most + 2]),
-        _Situation("records of nobody", base, [row | {PERSON: None} for row in rows[:most]]),
-    ]
-
-
-def _strangers(schema: Schema, count: int, seed: int) -> Iterator[tuple[str, list[Record]]]:
-    """Records that have nothing in common with the others', and little with each other's."""
+def _unrelated(schema: Schema, count: int, seed: int) -> Iterator[tuple[str, list[Record]]]:
+    """Records that have little in common with the other table and with each other."""
     label, (negative, positive) = schema.label.name, schema.label.values
     records = sample_records(schema, count, seed)
     other = {negative: positive, positive: negative}
-    yield "strangers with opposite labels", [r | {label: other[r[label]]} for r in records]
+    yield "unrelated records with opposite labels", [r | {label: other[r[label]]} for r in records]
     for place, value in ((0, positive), (-1, negative)):
         alike: Record = {number.name: number.bounds[place] for number in schema.numeric}
         alike |= {label: value}
-        for group in _groups(schema)[place:][:1]:
+        for group in end_groups(schema)[place:][:1]:
             alike |= group
-        yield f"strangers alike, of class {value}", [record | alike for record in records]
-
-
-def _groups(schema: Schema) -> list[dict[str, str]]:
-    """The first and the last group, by their columns."""
-    parts = group_columns(schema)
-    return [{part.name: part.values[i] for part in parts} for i in (0, -1)] if parts else []
-
-
-def _lists(schema: Schema) -> list[Categorical | Levels]:
-    """The columns with declared values: groups, categories and the label."""
-    found: list[Categorical | Levels] = [*group_columns(schema), *schema.categorical, schema.label]
-    return [c for i, c in enumerate(found) if c.name not in [other.name for other in found[:i]]]
-
-
-@lru_cache(maxsize=64)
-def _collision(schema: Schema, number: Numeric) -> tuple[float, float]:
-    """Two values that the binned design cannot tell apart, though it means to."""
-    [record], (low, high) = sample_records(schema, 1), number.bounds
-    values = [low + (high - low) * i / 2048 for i in range(1, 2048)]
-    table = table_of(schema, [record | {number.name: value} for value in values])
-    rows = design("binned", schema, encode(table.X, schema).in_first_group())
-    seen: dict[tuple[int, ...], float] = {}
-    for value, codes in zip(values, rows.codes.tolist(), strict=True):
-        earlier = seen.setdefault(tuple(codes), value)
-        if earlier != value:
-            return earlier, value
-    return values[0], values[0]
+        yield f"unrelated records alike, of class {value}", [record | alike for record in records]
 
 
 def _with_persons(records: list[Record], rows_per_unit: int, called: str = "p") -> list[Record]:
@@ -281,7 +146,7 @@ def _with_persons(records: list[Record], rows_per_unit: int, called: str = "p") 
 
 @dataclass(frozen=True)
 class _Maker:
-    """Makes a pair of tables of a situation, by the relation."""
+    """Makes pairs of tables, by the relation."""
 
     schema: Schema
     relation: str
@@ -290,7 +155,7 @@ class _Maker:
     base: list[Record]
     tables: dict[tuple[int, bool], Table] = field(default_factory=dict)
 
-    def pair(self, number: int, situation: _Situation) -> Pair:
+    def pair(self, number: int, situation: Situation) -> Pair:
         """The others without and with the person, or with another in this one's place."""
         mine = [{PERSON: SOMEONE} | _without_name(record) for record in situation.mine]
         first = self._without(situation)
@@ -310,10 +175,10 @@ class _Maker:
             differs=self._differs(first, second),
         )
 
-    def far_pair(self, name: str, coin: int, strangers: list[Record]) -> Pair:
-        """The table that most situations share, and strangers."""
-        first = self._without(_Situation(name, self.base, []))
-        second = table_of(self.schema, strangers)
+    def unrelated(self, name: str, coin: int, records: list[Record]) -> Pair:
+        """The table that most situations share, and an unrelated one."""
+        first = self._without(Situation(name, self.base, []))
+        second = table_of(self.schema, records)
         return Pair(
             name=name,
             first=first,
@@ -326,26 +191,27 @@ class _Maker:
             near=False,
         )
 
-    def twins(self, seed: int) -> Iterator[Pair]:
-        """The table that most situations share, and strangers who agree with it in some parts."""
+    def matched(self, seed: int) -> Iterator[Pair]:
+        """The table that most situations share, and unrelated ones that agree in some parts."""
         records = self._with_another(self.base)
-        strangers = sample_records(self.schema, len(records), seed)
-        strangers = _with_persons(strangers, self.rows_per_unit, "twin ")
+        others = sample_records(self.schema, len(records), seed)
+        others = _with_persons(others, self.rows_per_unit, "matched ")
         columns = {"group": group_columns(self.schema), "label": (self.schema.label,)}
         for kept in chain.from_iterable(combinations(PARTS, r) for r in range(len(PARTS) + 1)):
-            twins = [
-                stranger
+            matched = [
+                other
                 | {
                     column.name: record[column.name] if part in kept else _next(column, record)
                     for part in PARTS
                     for column in columns[part]
                 }
-                for stranger, record in zip(strangers, records, strict=True)
+                for other, record in zip(others, records, strict=True)
             ]
-            yield self.far_pair(f"twins in {' and '.join(kept) or 'nothing'}", COINS[0], twins)
+            name = f"unrelated records, matched in {' and '.join(kept) or 'nothing'}"
+            yield self.unrelated(name, COINS[0], matched)
 
-    def _without(self, situation: _Situation) -> Table:
-        """The table without the person, or with another instead; one for all who share it."""
+    def _without(self, situation: Situation) -> Table:
+        """The table without the person, or with another one instead; made once and shared."""
         key = id(situation.others), situation.as_text
         if key not in self.tables:
             records = self._with_another(situation.others)
@@ -361,7 +227,7 @@ class _Maker:
         return frozenset(part for part in one if one[part] != two[part])
 
     def _parts(self, table: Table) -> dict[str, list[Any]]:
-        """What assumptions may depend on; the coins of persons depend on their names."""
+        """What assumed facts may depend on; the coins of persons depend on their names."""
         labels = level_codes(as_texts(table.y), self.schema.label).tolist()
         sensitive = self.schema.sensitive
         groups = [0] * len(labels)
@@ -373,10 +239,10 @@ class _Maker:
 
 
 def _next(column: Levels, record: Record) -> str:
-    """Another value of a column than that of a record."""
+    """A value of a column that differs from that of a record."""
     return column.values[(column.values.index(record[column.name]) + 1) % len(column.values)]
 
 
 def _without_name(record: Record) -> Record:
-    """A record without its sampled owner; one that was said to be nobody's stays so."""
+    """A record without its sampled owner; a record that belongs to nobody is not changed."""
     return {k: v for k, v in record.items() if k != PERSON or v is None}

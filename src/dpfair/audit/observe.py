@@ -1,4 +1,4 @@
-"""One run of a method with everything that can be seen of it."""
+"""One run of a method with all of its outputs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from dpfair.audit.sample import Table
 from dpfair.audit.tape import Diverged, Heard, Session
 from dpfair.errors import InputError
-from dpfair.methods.fair_classifier import PrivateFairClassifier
+from dpfair.methods.base import PrivateClassifier
 from dpfair.models.file import model_bytes
 from dpfair.privacy.ledger import Ledger
 from dpfair.privacy.noise import noise_from
@@ -22,18 +22,18 @@ __all__ = ["Run", "observe"]
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """What a run asked, and what it showed.
+    """The questions of a run, and its outputs.
 
     Parameters
     ----------
     model
         The model with all its attributes, also if the fit failed.
     heard, rates
-        Every question at the noise door, and the rate of every Poisson batch.
+        Every question to the noise, and the rate of every Poisson batch.
     diverged
-        Whether the run was given up because no recorded answer fits its question.
+        Whether the run was stopped because no recorded answer fits its question.
     shown
-        What a bystander sees: the error, the warnings, what was printed.
+        The error, the warnings and the printed text.
     outputs
         Predictions for the probe, and the content of model files.
     """
@@ -52,14 +52,14 @@ class Run:
 
     @property
     def ledger(self) -> Ledger | None:
-        """What the model says it paid; nothing, if there is no model."""
+        """The ledger of the model; None if there is no model."""
         return None if self.failed else getattr(self.model, "ledger_", None)
 
 
 def observe(
     make_model: Callable[[], Any], table: Table, session: Session, probe: Table | None
 ) -> Run:
-    """Fit a new model on the table, drawing from the session, and use it on the probe, if any."""
+    """Fit a new model on the table with the session's noise, and apply it to the probe, if any."""
     model, printed = make_model(), io.StringIO()
     error, diverged = "", False
     outputs: dict[str, Any] = {}
@@ -75,7 +75,7 @@ def observe(
             outputs = {} if probe is None else _outputs(model, probe)
         except Diverged:
             diverged = True
-        except Exception as raised:  # whatever it is, the neighbour must raise the same
+        except Exception as raised:  # the run on the neighbour must raise the same
             error = _named(raised)
     shown = {
         "the error": error,
@@ -88,12 +88,12 @@ def observe(
 def _outputs(model: Any, probe: Table) -> dict[str, Any]:
     outputs = {"predictions": model.predict(probe.X)} if hasattr(model, "predict") else {}
     for name, part in {"the model": model, **vars(model)}.items():
-        if isinstance(part, PrivateFairClassifier) and hasattr(part, "certificate_"):
+        if isinstance(part, PrivateClassifier) and hasattr(part, "certificate_"):
             outputs[f"the file of {name}"] = _file(part)
     return outputs
 
 
-def _file(model: PrivateFairClassifier) -> bytes | str:
+def _file(model: PrivateClassifier) -> bytes | str:
     try:
         return model_bytes(model)
     except InputError as refused:

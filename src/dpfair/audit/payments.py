@@ -1,12 +1,12 @@
-"""Whether a run asked what it paid for, and whether one record is exposed to more than one path.
+"""Whether the draws of a run match its charges, and whether a record is exposed to one path only.
 
-A ledger's scopes are disjoint unless one contains the other. So a record lies on one path of
-scopes, and may be exposed to what that path has paid.
+A ledger's scopes are disjoint unless one contains the other. A record is therefore on one path of
+scopes, and may be exposed to the charges of that path.
 
-A search pays with one event, which lists what a run may cost a record, in whichever part of the
-run it lies. Its runs have ledgers of their own, which nobody sees; they are told apart by their
-sources: a run begins when a new source is asked for the first time, and ends with its score, for
-which the search's own source (number 0) is asked.
+A search pays with one event, which lists what a run may cost a record in each part of the run. The
+ledgers of its runs are not visible. Runs are identified by their sources: a run begins when a new
+source is used for the first time, and ends with its score, which uses the search's own source
+(number 0).
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from typing import Any
 
 from dpfair.audit.observe import Run
 from dpfair.audit.tape import Heard
-from dpfair.certificate.claims import search_of
-from dpfair.errors import InputError
+from dpfair.certificate.search import search_of
+from dpfair.errors import DpfairError
 from dpfair.privacy.events import DpEvent, drawable
 from dpfair.privacy.ledger import Ledger
 
 __all__ = ["check_exposure", "check_payments"]
 
-# Multipliers of several queries make up the multiplier of one event up to rounding.
+# The multipliers of several queries add up to the multiplier of one event, up to rounding.
 _ROUNDING = 1e-9
 
 Amounts = dict[tuple[str, DpEvent], float]
-"""How many draws of an event, in which scope."""
+"""The number of draws by scope and event."""
 
 
 def check_payments(run: Run, unfitted: Any) -> Iterator[str]:
-    """What was asked was paid and planned, what was paid was asked, and assumptions are stated.
+    """Check that the draws match the charges and the plan, and that assumptions are stated.
 
-    ``unfitted`` is a model as it was before the run: it knows its plan.
+    ``unfitted`` is the model before the run; its plan is compared with the charges.
     """
     if run.failed:
         return
@@ -54,13 +54,16 @@ def check_payments(run: Run, unfitted: Any) -> Iterator[str]:
 def check_exposure(
     ledger: Ledger | None, heard: Sequence[Heard], moved: frozenset[int]
 ) -> Iterator[str]:
-    """``moved`` are the positions of the questions whose exact values one record changed."""
+    """Check that one record is exposed only to what was paid for it.
+
+    ``moved`` are the positions of the questions whose exact values the record changed.
+    """
     if ledger is not None and search_of(ledger) is not None:
         runs = _runs(enumerate(heard))
         if not all(_allowed(ledger, [h for i, h in run if i in moved]) for run in runs):
             yield "A run of the search exposes one record to more than any alternative pays for."
         return
-    for source in {heard[i].source for i in moved}:  # each has a ledger of its own
+    for source in {heard[i].source for i in moved}:  # each source has its own ledger
         here = {str(heard[i].question.scope) for i in moved if heard[i].source == source}
         for outer, inner in pairwise(sorted(here, key=len)):
             if not _contains(outer, inner):
@@ -103,7 +106,7 @@ def _check_draws(paid: Amounts, drawn: Amounts) -> Iterator[str]:
         if used > had * (1 + _ROUNDING):
             yield f"Scope {scope!r} paid for {had:g} draws of {event}, but {used:g} were used."
         elif used < had * (1 - _ROUNDING):
-            # A run that ends early may tell why it did.
+            # A run that ends early may reveal something about a record.
             yield f"Scope {scope!r} paid for {had:g} draws of {event}, but only {used:g} were used."
 
 
@@ -126,7 +129,7 @@ def _runs(heard: Iterable[tuple[int, Heard]]) -> list[list[tuple[int, Heard]]]:
 
 
 def _paths(run: Sequence[Heard]) -> Iterator[list[Heard]]:
-    """What a record may be exposed to in a run: its score, or a path of scopes of its fit."""
+    """What a record may be exposed to in a run: the score, or a path of scopes of the fit."""
     yield [heard for heard in run if heard.source == 0]
     fit = [heard for heard in run if heard.source != 0]
     for leaf in {str(heard.question.scope) for heard in fit}:
@@ -147,18 +150,26 @@ def _allowed(ledger: Ledger, asked: Sequence[Heard]) -> bool:
 
 
 def _check_plan(run: Run, unfitted: Any) -> Iterator[str]:
-    if run.ledger is None or not hasattr(unfitted, "planned_events"):
+    """Check that the plan follows from the settings, and that the charges are those of the plan.
+
+    The plan may depend on the schema and on facts that are assumed public.
+    """
+    if run.ledger is None or not hasattr(unfitted, "plan"):
         return
     try:
-        planned = unfitted.planned_events(getattr(run.model, "schema_", None))
-    except InputError:
-        return  # not known before the fit; then the two runs are compared with each other only
-    if planned != [(entry.scope, entry.purpose, entry.event) for entry in run.ledger.entries]:
+        planned = unfitted.plan(getattr(run.model, "schema_", None), run.ledger.facts)
+    except DpfairError as error:
+        yield f"The fit had no plan: {error}"
+        return
+    if getattr(run.model, "plan_", planned) != planned:
+        yield "The plan of the fit is not the one that its settings lead to."
+    steps = [(step.scope, step.purpose, step.event) for step in planned.steps]
+    if steps != [(entry.scope, entry.purpose, entry.event) for entry in run.ledger.entries]:
         yield "The charges are not the planned ones."
 
 
 def _check_assumptions(run: Run) -> Iterator[str]:
-    """Every fact that was taken as public stands in the certificate, in these words."""
+    """Check that the certificate lists every fact that was taken as public, in the same words."""
     certificate = getattr(run.model, "certificate_", None)
     listed = () if certificate is None else certificate.privacy.assumed_public
     for fact in {h.question.assumption for h in run.heard} - {None}:

@@ -1,14 +1,14 @@
-"""What the last digits of a release tell.
+"""The floating-point attack: what the last digits of a release reveal.
 
 Floating-point numbers are denser near zero: noise alone has finer digits than noise added to a
 large number, and rounding differs from value to value. *A number is a multiple of 2^k* is an
-event like any other, so :func:`granularity` turns the digits into a statistic, and the usual test
-does the rest (Mironov 2012; Haney et al. 2022).
+event like any other. :func:`granularity` turns the digits into a statistic, which is tested like
+other statistics (Mironov 2012; Haney et al. 2022).
 
-Counts and the exact arithmetic are integers whatever the input, and their last digits tell no
-more than was paid for. Float64 noise does tell more, where the exact sum is small beside the
-noise and one record's part in it is not: the certificates of models that use it say "float64
-Gaussian noise", and exact arithmetic is the remedy.
+Counts and sums in exact arithmetic are integers for any input, and their last digits reveal no
+more than was paid for. Float64 noise reveals more if the exact sum is small compared with the
+noise and the contribution of one record is not. The certificates of models that use it say
+"float64 Gaussian noise"; exact arithmetic avoids the problem.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ __all__ = ["granularity", "last_digits", "precision_mechanisms"]
 Floats = NDArray[np.float64]
 
 STATED = "float64, as stated"
-# Noise alone that is below an eighth has finer digits than noise plus a record's 0.4, so that 15 %
-# of the draws of 0.4 times a normal number show at once that nobody is there. At this delta all
-# sets of digits keep the claim, with an epsilon of 0.9; noise that gives itself away more often,
-# as in float32, does not.
+# Noise below an eighth has finer digits than noise plus a record's 0.4, so 15 % of the draws of 0.4
+# times a normal number prove that the record is absent. At this delta the claim holds for all sets
+# of digits, with an epsilon of 0.9. It does not hold for noise that reveals this more often, as in
+# float32.
 STATED_DELTA = 0.2
 _BITS = 53
 # Zero is a multiple of everything.
@@ -55,7 +55,7 @@ def granularity(values: ArrayLike) -> Floats:
 
 
 def last_digits(released: ArrayLike, first: float, second: float) -> Floats:
-    """The digits of what was released, and of what is left when either exact value is taken off."""
+    """The digits of the released value, and of its differences from either exact value."""
     x = np.asarray(released, dtype=np.float64)
     return np.stack([granularity(x), granularity(x - first), granularity(x - second)], axis=1)
 
@@ -121,7 +121,7 @@ def _repeat(
     samples: int,
     noise: Listening,
 ) -> tuple[Floats, float]:
-    """As many runs as give so many samples, and their common exact value."""
+    """Enough runs for so many samples, and their common exact value."""
     released, exact, count = list[Floats](), 0.0, 0
     while count < samples:
         answer, exact = run(column, noise)

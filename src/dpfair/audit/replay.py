@@ -4,22 +4,22 @@ A private method sees its records through noisy answers only. Record every answe
 run again on a neighbour D' and feed the recorded answers back. Then
 
 * everything that comes out must be *identical*, since it may depend on coins and answers only;
-* every exact number at the door must be as near to its twin as was promised for it;
+* every exact number that gets noise may differ by at most its stated sensitivity;
 * one record must not be exposed to more than was paid for it;
 * every exact number that is assumed public must be the same if the tables agree in what it is
   declared to count (:mod:`dpfair.privacy.assumptions`), whatever else differs.
 
-The first and the last must hold even for strangers, tables that have nobody in common.
+The first and the last must hold even for unrelated tables, which have nobody in common.
 
-Whatever violates one of these is a privacy bug, found without any statistics. What remains to be
-trusted is the noise itself and the accountants, which have audits and tests of their own. A method
-whose certificate lists leaks is audited like any other, and is caught.
+Any violation is a privacy bug, and it is found without statistics. The replay does not test the
+noise itself and the accountants, which have audits and tests of their own. A method whose
+certificate lists leaks is audited like any other, and its leaks are reported.
 
 **Rounding.** A float64 sum of n parts, none longer than the sensitivity, is rounded by at most
 n^2 2^-53 times the sensitivity, and differently on the two tables. So a distance may exceed the
-promise by the factor 1 + n^2 2^-52 (1e-12 for 67 records), and no more: for what is computed in
-float32, a method must leave room in its own clipping. Counts, and sums on a grid, are integers:
-nothing is forgiven.
+promise by the factor 1 + n^2 2^-52 (1e-12 for 67 records), and no more: a method that computes in
+float32 must allow for its rounding when it clips. Counts, and sums on a grid, are integers and
+have no such tolerance.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ __all__ = ["Recording", "ReplayReport", "Violation", "neighbours_of", "replay", 
 
 ROUNDING = 2.0**-52
 
-# A bug shows in hundreds of numbers at once; a few of them tell where it is.
+# A bug may change hundreds of numbers; a few of them are enough to locate it.
 MAX_ALIKE = 3
 
 
 def replay(make_model: Callable[[], Any], pair: Pair, probe: Table) -> list[str]:
-    """What violates the promise on a pair of tables, each in a plain sentence.
+    """The violations on a pair of tables, one sentence each.
 
     ``make_model`` makes the same unfitted model at every call; ``probe`` is a public table.
     """
@@ -64,16 +64,16 @@ def replay(make_model: Callable[[], Any], pair: Pair, probe: Table) -> list[str]
 
 
 class Recording:
-    """A run on one table, to be replayed on its neighbours and on strangers.
+    """A run on one table, to be replayed on its neighbours and on unrelated ones.
 
     Attributes
     ----------
     run
         The recorded run.
     asked
-        The scopes that it asked about.
+        The scopes of its questions.
     touched
-        Those in which some neighbour has moved an exact value so far.
+        The scopes in which some neighbour has changed an exact value so far.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class Recording:
         """Replay on the second table of a pair whose first is the recorded one."""
         session = Session(self._seed, script=self.run.heard)
         other = observe(self._make_model, pair.second, session, self._probe)
-        self._probe = None  # equal models put out the same: once is enough
+        self._probe = None  # equal models give the same output: once is enough
         found = [*self._own, *_different_questions(self.run, other)]
         found += _different_assumptions(self.run, other, pair)
         if pair.near:
@@ -99,7 +99,7 @@ class Recording:
             self.touched |= {str(self.run.heard[i].question.scope) for i in moved}
             found += islice(_too_far(self.run, other, pair), MAX_ALIKE)
             found += check_exposure(self.run.ledger, self.run.heard, moved)
-        if not other.diverged:  # or the rest of it is missing
+        if not other.diverged:  # a run that diverged is incomplete
             found += islice(_released(self.run, other, pair), MAX_ALIKE)
             found += _shown(self.run, other)
         elif self.run.failed:
@@ -109,7 +109,7 @@ class Recording:
 
 @dataclass(frozen=True)
 class Violation:
-    """On which pair of tables, and what."""
+    """A violation, and the pair of tables on which it was found."""
 
     neighbours: str
     sentence: str
@@ -117,12 +117,12 @@ class Violation:
 
 @dataclass(frozen=True)
 class ReplayReport:
-    """What the audit of a method found, and how much there was to find.
+    """The violations of a method, and how much the audit covered.
 
-    ``pairs`` counts pairs of tables, those with strangers included. ``failed`` counts the pairs
-    whose first fit raised an error: those show little. ``asked`` are the scopes that were asked
-    about, and ``touched`` those in which a neighbour moved an exact value: of the others nothing
-    is known.
+    ``pairs`` counts pairs of tables, unrelated ones included. ``failed`` counts the pairs
+    whose first fit raised an error, which cover little. ``asked`` are the scopes of all questions,
+    and ``touched`` those in which a neighbour changed an exact value: the other scopes are not
+    covered.
     """
 
     method: str
@@ -136,7 +136,7 @@ class ReplayReport:
 
     @property
     def blind_spots(self) -> tuple[str, ...]:
-        """What the replay could not look at, each in a plain sentence."""
+        """What the replay did not cover, one sentence each."""
         found = []
         if self.failed:
             found.append(f"{self.failed} of {self.pairs} fits failed: they show nothing.")
@@ -144,21 +144,21 @@ class ReplayReport:
             found.append("No fit asked for a noisy answer: there was nothing to compare.")
         if self.touched != self.asked:
             scopes = ", ".join(repr(scope) for scope in sorted(self.asked ^ self.touched))
-            found.append(f"No neighbour moved a value of scope {scopes}: nothing is known of it.")
+            found.append(f"No neighbour changed a value of scope {scopes}: it was not tested.")
         return tuple(found)
 
     @property
     def passed(self) -> bool:
-        """Whether everything was looked at, and nothing was found."""
+        """Whether everything was covered and there was no violation."""
         return not self.violations and not self.blind_spots
 
 
 def neighbours_of(
     method: Method, schema: Schema, relation: str, *, at_least: int = 0, seed: int = 0
 ) -> list[Pair]:
-    """All boundary situations that a method has to bear, and strangers.
+    """All boundary situations of a method, and unrelated tables.
 
-    There are ``at_least`` so many neighbours, strangers not counted.
+    There are at least ``at_least`` neighbours, not counting unrelated tables.
     """
     return neighbours(
         schema,
@@ -219,7 +219,7 @@ def _different_questions(first: Run, second: Run) -> Iterator[str]:
         for what, of in _FORM.items():
             if of(one.question) != of(two.question):
                 yield f"Question {number} has another {what} on the other table."
-                return  # whatever follows is about something else
+                return  # later questions are not comparable
     if first.rates[: len(second.rates)] != second.rates[: len(first.rates)]:
         yield "Batches are drawn at another rate on the other table."
     if len(first.heard) != len(second.heard):
@@ -239,15 +239,15 @@ _FORM: dict[str, Callable[[Question], Any]] = {
 
 
 def _different_assumptions(first: Run, second: Run, pair: Pair) -> Iterator[str]:
-    """Assumed values that differ, though the tables agree in all that they declare to count."""
+    """Assumed values that differ although the tables agree in what these declare to count."""
     for one, two in zip(first.heard, second.heard, strict=False):
         fact = one.question.assumption
         if fact is None or pair.differs.intersection({MEMBERSHIP, *fact.by}):
             continue
         if one.question.value.tobytes() != two.question.value.tobytes():
             yield (
-                f"What is assumed public as {fact.text!r} depends on more than that: the other "
-                "table agrees in it, and the value differs."
+                f"The value of the assumed fact {fact.text!r} differs, although both tables agree "
+                "in what it counts."
             )
 
 
@@ -263,14 +263,14 @@ def _moved(first: Run, second: Run) -> frozenset[int]:
 
 
 def _too_far(first: Run, second: Run, pair: Pair) -> Iterator[str]:
-    """Exact values that one person moves by more than was promised."""
+    """Exact values that one person changes by more than the stated sensitivity."""
     rows = max(len(pair.first.y), len(pair.second.y))
     replaced = 2 if pair.relation == "replace_one" else 1
     for number, (one, two) in enumerate(zip(first.heard, second.heard, strict=False), start=1):
-        question, twin = one.question, two.question
-        if question.kind == "assumed" or question.value.shape != twin.value.shape:
+        question, other = one.question, two.question
+        if question.kind == "assumed" or question.value.shape != other.value.shape:
             continue
-        gap = (question.value - twin.value).ravel()
+        gap = (question.value - other.value).ravel()
         promised = question.sensitivity * replaced * pair.rows_per_unit
         moved = _norm(gap, question.units)
         rounding = rows**2 * ROUNDING
@@ -288,7 +288,7 @@ def _too_far(first: Run, second: Run, pair: Pair) -> Iterator[str]:
 
 
 def _norm(gap: NDArray[Any], units: NDArray[np.float64] | None) -> float:
-    """The L2 norm; of integers on a grid without rounding, but for the last step, upwards."""
+    """The L2 norm; for integers on a grid it is exact, and the root is rounded up."""
     if units is None:
         return float(np.linalg.norm(gap))
     steps = np.flatnonzero(gap)
@@ -304,15 +304,15 @@ def _norm(gap: NDArray[Any], units: NDArray[np.float64] | None) -> float:
 
 
 def _released(first: Run, second: Run, pair: Pair) -> Iterator[str]:
-    """What a model holds or puts out, and the neighbour's does not."""
+    """Differences between the models and between their outputs."""
     for name in differences(first.model, second.model, "model", shared=pair.shared):
-        yield f"{name} depends on a record beside its noisy answers."
+        yield f"{name} depends on a record in other ways than by the noisy answers."
     if second.outputs:
         for name in differences(first.outputs, second.outputs, "outputs"):
-            yield f"{name} depends on a record beside its noisy answers."
+            yield f"{name} depends on a record in other ways than by the noisy answers."
 
 
 def _shown(first: Run, second: Run) -> Iterator[str]:
     for what, content in first.shown.items():
         if content != second.shown[what]:
-            yield f"A bystander can tell by {what}: {content!r} or {second.shown[what]!r}."
+            yield f"The tables differ in {what}: {content!r} and {second.shown[what]!r}."

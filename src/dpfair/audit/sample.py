@@ -1,4 +1,4 @@
-"""Public tables to audit with: made from a schema and a fixed seed, never from records."""
+"""Public tables for audits, made from a schema and a fixed seed without private records."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfair.data.schema import Levels, Numeric, Schema
+from dpfair.data.columns import Levels, Numeric
+from dpfair.data.schema import Schema
 from dpfair.errors import InputError
 from dpfair.privacy.noise import Noise
 
@@ -28,7 +29,7 @@ __all__ = [
 ]
 
 PERSON = "person of the audit"
-"""The column that says whose record it is."""
+"""The column that identifies the person of a record."""
 
 Record = dict[str, Any]
 """A value for every column of the schema, for the label and for the person."""
@@ -67,9 +68,9 @@ def sample_schema(rows: int = 40) -> Schema:
 
 
 def sample_records(schema: Schema, count: int, seed: int = 0) -> list[Record]:
-    """Records with values all over the schema; a larger first number makes a positive likelier.
+    """Records with all kinds of values; a larger first number makes a positive label likelier.
 
-    Every record is another person's. The first records of a longer sample are the shorter sample.
+    Every record belongs to another person. A shorter sample is the beginning of a longer one.
     """
     if PERSON in _columns(schema):
         raise InputError(f"The audit needs the name {PERSON!r} for a column of its own.")
@@ -124,7 +125,7 @@ def _text(value: Any) -> str | None:
 
 
 def probe_table(schema: Schema, count: int = 12) -> Table:
-    """New records, public and always the same, that models are asked about."""
+    """New public records, always the same, for which models predict."""
     return table_of(schema, sample_records(schema, count, seed=10**6))
 
 

@@ -1,15 +1,15 @@
 """The mechanisms that add Gaussian noise to sums, as the audit samples them.
 
-Every one is the library's own code: a step of :func:`dpfair.learners.descent.descend` from the
+All of them are the library's own code: a step of :func:`dpfair.learners.descent.descend` from the
 Poisson batch to the noisy gradient, and a tree of private boosting. A *trial* is one column of the
-design (or one leaf of the tree): its records have no part in other columns and the noise of the
-columns is independent, so that one step is many trials at once. A pair of neighbours is what
-the records of a column may be.
+design (or one leaf of the tree): its records do not contribute to other columns, and the noise of
+the columns is independent, so one step contains many trials. A pair of neighbours is two
+possible sets of records of a column.
 
-One step tells more than a whole run: what a run of several steps costs follows by composition,
-which :mod:`dpfair.audit.entries` samples for the parameters of a given model. Composition takes
-for granted that every step has noise and a batch of its own; so there are two steps, too, and
-their difference would show noise that they share, their sum a batch that they share.
+Testing one step is more powerful than testing a whole run: the cost of several steps follows by
+composition, which :mod:`dpfair.audit.entries` samples for the parameters of a given model.
+Composition assumes that every step has its own noise and its own batch. Two steps are therefore
+tested, too: their difference detects shared noise, and their sum detects a shared batch.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfair.audit.distinguish import Listening, Mechanism, Sampler
-from dpfair.learners.boosting import BoostingPlan, _boost
+from dpfair.learners.boosting import BoostingTraining, boost
 from dpfair.learners.descent import (
     Answers,
     Batch,
@@ -33,15 +33,25 @@ from dpfair.learners.descent import (
     descend,
 )
 from dpfair.learners.design import Design
+from dpfair.learners.logistic import LogisticTraining
 from dpfair.privacy.accountants import epsilon_of
 from dpfair.privacy.ledger import Ledger, Receipt
 
-__all__ = ["ADDED", "Column", "gradient_sums", "one_step", "paid", "sum_mechanisms", "summed"]
+__all__ = [
+    "ADDED",
+    "CLIP",
+    "Column",
+    "gradient_sums",
+    "one_step",
+    "paid",
+    "sum_mechanisms",
+    "summed",
+]
 
 Floats = NDArray[np.float64]
 
 CLIP = 0.4
-_WORLDS = 200
+_TRIALS = 200
 # Larger than any claim that is tested.
 _BUDGET = 100
 
@@ -89,7 +99,7 @@ def summed(
 
     def sampler(first: Column, second: Column) -> Sampler:
         def sample(samples: int, noise: Listening) -> tuple[Floats, Floats]:
-            calls = range(-(-samples // _WORLDS))
+            calls = range(-(-samples // _TRIALS))
             one, two = (
                 np.concatenate([run(column, noise) for _ in calls])[:samples]
                 for column in (first, second)
@@ -104,8 +114,8 @@ def summed(
 def sum_mechanisms() -> list[Mechanism]:
     """Every way in which the library releases sums.
 
-    The deltas are where, by calculation, 10^5 samples show the largest part of the claim; of two
-    steps, where a batch that they share shows most.
+    By calculation, 10^5 samples reach the largest part of the claim at these deltas; for two steps,
+    they detect a shared batch best.
     """
     full, sampled = one_step(multiplier=1.0, rate=1.0), one_step(multiplier=0.4, rate=0.05)
     two, often = replace(one_step(0.5, 0.2), steps=2), one_step(0.4, 0.1)
@@ -132,7 +142,7 @@ def sum_mechanisms() -> list[Mechanism]:
 
 
 def one_step(multiplier: float, rate: float, *, query: bool = False) -> Descent:
-    """One step. With a query, both of its answers have a root of two more noise: one Gaussian."""
+    """One step. With a query, the noise of both answers is larger by the square root of two."""
     each = multiplier * 2**0.5 if query else multiplier
     queries = (_Presence(each),) if query else ()
     return Descent(1, rate, each, FlatClip(CLIP), divisor=1.0, queries=queries)
@@ -157,7 +167,7 @@ def _step(
 
 def _leaves(name: str, plan: Descent, *, delta: float) -> Mechanism:
     """A tree with the noise of a step."""
-    trees = BoostingPlan(plan, trees=1, multiplier=plan.noise_multiplier)
+    trees = BoostingTraining(LogisticTraining(plan, 0.2), trees=1, multiplier=plan.noise_multiplier)
     claim = epsilon_of(plan.event, delta, "add_remove")
     return summed(name, lambda column, noise: leaf_sums(trees, column, noise, delta), claim, delta)
 
@@ -177,17 +187,17 @@ def gradient_sums(
 ) -> Floats:
     """The noisy sums of all steps, and the answer of a query, one row per trial.
 
-    There is a block of cells for each of the ``scales``, and a cell of each block for a trial. As
-    exact values are rare, records have a cell of the first block only; the others get noise.
+    There is a block of cells for each of the ``scales``, and each trial has a cell in each block.
+    Records have a cell in the first block only; the other cells contain only noise.
     """
-    trial = np.repeat(np.arange(_WORLDS), len(column.labels))
-    values = column.value * np.repeat(scales, _WORLDS)
+    trial = np.repeat(np.arange(_TRIALS), len(column.labels))
+    values = column.value * np.repeat(scales, _TRIALS)
     objective = _Overhearing() if plan.queries else LogisticLoss()
     optimizer = _Standing()
     descend(
         plan,
         Design.build(np.zeros((len(trial), 0)), trial[:, None], len(values), values),
-        np.tile(np.array(column.labels, dtype=np.int64), _WORLDS),
+        np.tile(np.array(column.labels, dtype=np.int64), _TRIALS),
         trial,
         objective=objective,
         optimizer=optimizer,
@@ -197,11 +207,11 @@ def gradient_sums(
     # A record adds 1 to its answer and 1 to the gradient, up to its sign, with the same noise.
     answers = objective.answers if isinstance(objective, _Overhearing) else ()
     sums = [gradient / CLIP for gradient in optimizer.gradients]
-    return _together(np.concatenate([*answers, *sums]).reshape(-1, _WORLDS))
+    return _together(np.concatenate([*answers, *sums]).reshape(-1, _TRIALS))
 
 
 def _together(released: Floats) -> Floats:
-    """One or two numbers of each trial; of two also their sum and their difference."""
+    """One or two numbers of each trial; two also give their sum and their difference."""
     if len(released) == 1:
         return released.T
     one, two = released
@@ -209,7 +219,7 @@ def _together(released: Floats) -> Floats:
 
 
 class _Standing:
-    """An optimizer that stays where it is, so that all steps are alike, and keeps the gradients."""
+    """An optimizer that stores gradients and does not move, so that all steps are alike."""
 
     def __init__(self) -> None:
         self.gradients: list[Floats] = []
@@ -220,7 +230,7 @@ class _Standing:
 
 
 class _Overhearing(LogisticLoss):
-    """The usual loss; it keeps the answers that it is told."""
+    """The usual loss, which stores the noisy answers."""
 
     answers: Answers = ()
 
@@ -236,21 +246,21 @@ class _Presence:
     sensitivity: float = 1.0
 
     def __call__(self, batch: Batch) -> Floats:
-        return np.bincount(batch.groups, minlength=_WORLDS).astype(np.float64)
+        return np.bincount(batch.groups, minlength=_TRIALS).astype(np.float64)
 
 
-def leaf_sums(plan: BoostingPlan, column: Column, noise: Listening, delta: float) -> Floats:
-    """Residuals and Hessians of the leaves of one tree, heard before values are made of them.
+def leaf_sums(plan: BoostingTraining, column: Column, noise: Listening, delta: float) -> Floats:
+    """Noisy residuals and Hessians of the leaves of one tree, before their values are computed.
 
-    A record of even odds contributes (1/2, 1/8) to its leaf: as much as is allowed.
+    A record with even odds contributes (1/2, 1/8) to its leaf, which is the maximum.
     """
-    trial = np.repeat(np.arange(_WORLDS), len(column.labels))
+    trial = np.repeat(np.arange(_TRIALS), len(column.labels))
     structure = SimpleNamespace(
-        trees=1, leaves=_WORLDS, codes=lambda records: None, leaf=lambda tree, codes: trial
+        trees=1, leaves=_TRIALS, codes=lambda records: None, leaf=lambda tree, codes: trial
     )
-    labels = np.tile(np.array(column.labels, dtype=np.int64), _WORLDS)
+    labels = np.tile(np.array(column.labels, dtype=np.int64), _TRIALS)
     receipt = paid(plan, noise, "add_remove", delta)
     records = SimpleNamespace(labels=labels)
-    _boost(plan, cast(Any, structure), cast(Any, records), np.zeros(len(labels)), receipt)
+    boost(plan, cast(Any, structure), cast(Any, records), np.zeros(len(labels)), receipt)
     residual, hessian = noise.heard
     return np.stack([4 * residual + hessian, 4 * residual - hessian, residual, hessian], axis=1)

@@ -1,14 +1,14 @@
-"""Noise that remembers: record every answer that leaves the noise door, and give it out again.
+"""Noise that records every noisy answer of a run and replays it in another run.
 
 A run is a function of its records, of its coins and of the noisy answers. Two runs on neighbouring
-tables get the same coins and the same answers, so that whatever still differs between them must
-come from the one record in which the tables differ.
+tables get the same coins and the same answers. Any remaining difference between them is due to the
+one record in which the tables differ.
 
-*Coins* are per record. Every call of a source has a stream of its own, and the i-th number of a
-stream belongs to the i-th record: ``uniforms(n)`` and ``uniforms(n + 1)`` agree on the first n.
-Tables that differ in their last records therefore leave everybody else's coins alone. (A method
-must ask for its coins in the same calls on both tables; if the number of calls depends on a
-record, the runs fall apart, and the audit says so.)
+*Coins* are per record. Every call of a source has its own stream, and the i-th number of a stream
+belongs to the i-th record: ``uniforms(n)`` and ``uniforms(n + 1)`` agree on the first n. If tables
+differ in their last records, the coins of all other records are the same. (A method must use the
+same calls on both tables. If the number of calls depends on a record, the runs diverge, and the
+audit reports this.)
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class Heard:
-    """One question at the door with its exact value, the source that was asked, and the answer."""
+    """One question to the noise, with its exact value, its source and its answer."""
 
     source: int
     question: Question
@@ -43,7 +43,7 @@ class Heard:
 
 
 class Diverged(Exception):
-    """A run asked something else than the recorded one, so no recorded answer fits."""
+    """Raised if a question differs from the recorded one, so that no recorded answer fits."""
 
 
 class Session:
@@ -52,14 +52,14 @@ class Session:
     Parameters
     ----------
     seed
-        Of all coins and all noise. Seeds that methods are given are not used.
+        The seed of all coins and all noise. The seeds of methods are not used.
     script
-        What another run heard; its answers are given out again. None: answers are drawn.
+        The recorded questions of another run, whose answers are replayed. None: answers are drawn.
 
     Attributes
     ----------
     heard
-        Every question at the door so far.
+        Every question so far.
     rates
         The rate of every Poisson batch so far.
 
@@ -97,7 +97,7 @@ class Session:
         return self._sources - 1
 
     def answer(self, source: int, question: Question, noisy: Callable[[], T]) -> T:
-        """Hear a question, and draw its answer or take it from the script."""
+        """Record a question, and draw its answer or take it from the script."""
         kept = replace(question, value=np.array(question.value))
         place = len(self.heard)
         if self._script is None:
@@ -124,16 +124,16 @@ class Tape(Noise):
 
     @cached_property
     def _number(self) -> int:
-        """Plans and rehearsals make sources that nobody uses; those are not counted."""
+        """The number of the source; sources of plans, which are never used, are not counted."""
         return self._session.number()
 
     def answer(self, question: object, noisy: Callable[[], T]) -> T:
-        """Let the session hear the question."""
+        """The answer of the session."""
         assert isinstance(question, Question)
         return self._session.answer(self._number, question, lambda: self._draw(noisy))
 
     def _draw(self, noisy: Callable[[], T]) -> T:
-        # Only one of two runs draws noise, so it must not use up coins.
+        # Only the recorded run draws noise, so noise must not use the streams of the coins.
         self._answering = True
         try:
             return noisy()
@@ -153,7 +153,7 @@ class Tape(Noise):
         return stream.random_raw(-(-count // 8)).astype("<u8").tobytes()[:count]
 
     def normals(self, count: int) -> NDArray[np.float64]:
-        """Standard normal numbers, none of them made ahead."""
+        """Standard normal numbers, without a buffer."""
         result: NDArray[np.float64] = ndtri(self.uniforms(count))
         return result
 
@@ -168,11 +168,11 @@ class Tape(Noise):
         return super().exact_batch(population, rate)
 
     def discrete_laplace(self, parameter: Fraction, size: int) -> list[int]:
-        """The same law in floating point, much faster: this noise protects nobody."""
+        """The same distribution in floating point, which is faster: no record is protected here."""
         gaps = np.floor(-np.log(self.uniforms(2 * size)) / float(parameter)).astype(np.int64)
         noise: list[int] = (gaps[::2] - gaps[1::2]).tolist()
         return noise
 
     def discrete_gaussian(self, variance: int, size: int) -> NDArray[np.int64]:
-        """Rounded normal numbers: nearly the same law, for the same reason."""
+        """Rounded normal numbers: nearly the same distribution, for the same reason."""
         return np.rint(math.sqrt(variance) * self.normals(size)).astype(np.int64)

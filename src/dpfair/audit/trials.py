@@ -1,9 +1,9 @@
-"""Many small tables at once: how the audit samples what adds discrete Laplace noise to counts.
+"""Many small tables at once: how the audit samples discrete Laplace noise on counts.
 
-The cells of a table have independent noise, so that one table is many *trials*: a trial is two
-neighbouring cells, and a pair of neighbours is what its two exact counts may be before and
-after one record comes or goes. A table holds only a few trials, so that noise which repeats
-from release to release shows.
+The cells of a table have independent noise, so one table contains many *trials*. A trial is two
+neighbouring cells, and a pair of neighbours is the two exact counts before and after one record is
+added or removed. A table contains only a few trials, so that noise which repeats from release to
+release is detected.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ __all__ = [
     "ADDED",
     "OF_A_PERSON",
     "REPLACED",
+    "Cells",
     "Release",
-    "World",
     "count_statistics",
     "counted",
     "noisy_counts",
 ]
 
 Floats = NDArray[np.float64]
-World = tuple[int, ...]
+Cells = tuple[int, ...]
 Release = Callable[[list[int], Listening], list[int]]
 """From the exact counts of all trials to the noisy ones, by one run of the real code."""
 
-_WORLDS = 20
+_TRIALS = 20
 
-ADDED: Mapping[str, tuple[World, World]] = {
+ADDED: Mapping[str, tuple[Cells, Cells]] = {
     "nobody / one record": ((0, 0), (1, 0)),
     "one record / two": ((1, 0), (2, 0)),
     "many records / one more": ((40, 3), (41, 3)),
@@ -41,7 +41,7 @@ ADDED: Mapping[str, tuple[World, World]] = {
     "the other cell": ((3, 0), (3, 1)),
     "the last record leaves": ((1, 7), (0, 7)),
 }
-REPLACED: Mapping[str, tuple[World, World]] = {
+REPLACED: Mapping[str, tuple[Cells, Cells]] = {
     "the only record changes its cell": ((1, 0), (0, 1)),
     "one of two changes its cell": ((2, 0), (1, 1)),
     "one of many changes its cell": ((40, 3), (39, 4)),
@@ -49,7 +49,7 @@ REPLACED: Mapping[str, tuple[World, World]] = {
     "out of a full cell": ((41, 0), (40, 1)),
     "back again": ((0, 1), (1, 0)),
 }
-OF_A_PERSON: Mapping[str, tuple[World, World]] = {
+OF_A_PERSON: Mapping[str, tuple[Cells, Cells]] = {
     "two records in an empty cell": ((0, 0), (2, 0)),
     "two records in a full cell": ((40, 3), (42, 3)),
     "one record in each cell": ((0, 0), (1, 1)),
@@ -64,14 +64,14 @@ def counted(
     release: Release,
     *,
     epsilon: float,
-    pairs: Mapping[str, tuple[World, World]] = ADDED,
-    trials: int = _WORLDS,
+    pairs: Mapping[str, tuple[Cells, Cells]] = ADDED,
+    trials: int = _TRIALS,
     tables: int = 1,
     share: float = 1.0,
 ) -> Mechanism:
     """A release of noisy counts as a mechanism to test; each run releases ``tables`` tables."""
 
-    def sampler(first: World, second: World) -> Sampler:
+    def sampler(first: Cells, second: Cells) -> Sampler:
         def sample(samples: int, noise: Listening) -> tuple[Floats, Floats]:
             runs = [
                 noisy_counts(release, trial, samples, noise, trials, tables)
@@ -88,10 +88,10 @@ def counted(
 
 def noisy_counts(
     release: Release,
-    trial: World,
+    trial: Cells,
     samples: int,
     noise: Listening,
-    trials: int = _WORLDS,
+    trials: int = _TRIALS,
     tables: int = 1,
 ) -> NDArray[np.int64]:
     """Noisy counts [sample, cell] of a trial, from as many releases as it takes."""
@@ -103,8 +103,8 @@ def noisy_counts(
     return np.concatenate(rows)[:samples]
 
 
-def count_statistics(noisy: NDArray[np.int64], first: World, second: World) -> Floats:
-    """What tells trials apart best: likelihood ratio, moved cells, and these against unmoved ones.
+def count_statistics(noisy: NDArray[np.int64], first: Cells, second: Cells) -> Floats:
+    """The best statistics: likelihood ratio, changed cells, and their difference from others.
 
     With noise proportional to exp(-t |z|), the log-likelihood ratio of a count b against a < b is
     t (|x - a| - |x - b|): linear between a and b, constant outside. Comparing cells finds

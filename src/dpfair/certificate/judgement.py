@@ -1,4 +1,4 @@
-"""How much a claim says, in one of four words, by rules that are shown beside the word.
+"""How much a claim says: one of four grades, printed with its rule.
 
 Everything here is a function of public numbers: parameters, declared facts and released values.
 docs/certificates.md states the same rules for readers of a report.

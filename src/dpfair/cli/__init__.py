@@ -20,13 +20,15 @@ from dpfair.cli.evaluate import evaluate
 from dpfair.cli.fit import fit
 from dpfair.cli.frontier import frontier
 from dpfair.cli.ledger import ledger
+from dpfair.cli.methods import methods
+from dpfair.cli.options import FIT_NOTE, HelpFromTables
 from dpfair.cli.predict import predict
 from dpfair.cli.report import report
 from dpfair.cli.reproduce import reproduce
 from dpfair.cli.verify import verify
 from dpfair.errors import BudgetError, InputError
 
-__all__ = ["app", "main"]
+__all__ = ["app", "main", "run"]
 
 app = typer.Typer(
     name="dpfair",
@@ -35,9 +37,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+app.command()(demo)
+app.command(cls=HelpFromTables, epilog=FIT_NOTE)(fit)
 for command in (
-    demo,
-    fit,
+    methods,
     predict,
     evaluate,
     frontier,
@@ -46,9 +49,9 @@ for command in (
     verify,
     audit,
     reproduce,
-    benchmark,
 ):
     app.command()(command)
+app.command(cls=HelpFromTables)(benchmark)
 app.add_typer(ledger)
 
 
@@ -64,12 +67,13 @@ def _version(
 
 
 def main() -> None:
-    """Run the command line; every expected failure is one sentence and an exit code."""
+    """Run the command line, and end with its exit code."""
     warnings.showwarning = _show_warning
-    sys.exit(_run(sys.argv[1:]))
+    sys.exit(run(sys.argv[1:]))
 
 
-def _run(arguments: list[str]) -> int:
+def run(arguments: list[str]) -> int:
+    """Run one command; every expected failure is one sentence on standard error."""
     try:
         code = typer.main.get_command(app).main(
             arguments or ["--help"], prog_name="dpfair", standalone_mode=False
@@ -86,6 +90,9 @@ def _run(arguments: list[str]) -> int:
             return _complain(error.format_message(), 2)
         raise
     return code if isinstance(code, int) else 0
+
+
+_run = run
 
 
 def _complain(sentence: str, code: int) -> int:

@@ -33,13 +33,14 @@ def account(
         raise InputError(f"Expected sampling_rate <= 1, got {sampling_rate}.")
     validate.at_least(1, steps=steps)
 
-    from dpfair.privacy.accountants import calibrate, epsilons
+    from dpfair.privacy.accountants import ACCOUNTANTS, calibrate, epsilons
     from dpfair.privacy.events import gaussian_steps
 
     if noise_multiplier is None:
         assert epsilon is not None
         noise_multiplier = calibrate(epsilon, delta, sampling_rate, steps)
     answers = epsilons(gaussian_steps(noise_multiplier, sampling_rate, steps), delta)
+    missing = {n: row.how_to_install for n, row in ACCOUNTANTS.items() if not row.installed}
     if as_json:
         print_json(
             {
@@ -51,6 +52,7 @@ def account(
                     name: {"epsilon": a.epsilon, "is_bound": a.is_bound}
                     for name, a in answers.items()
                 },
+                "not_installed": missing,
             }
         )
         return
@@ -58,3 +60,5 @@ def account(
     for name, answer in answers.items():
         note = "" if answer.is_bound else "   an approximation, NOT a guarantee"
         print(f"  {name}  epsilon {answer.epsilon:.4f}{note}")
+    for name, command in missing.items():
+        print(f"  {name}  not installed; run {command}")

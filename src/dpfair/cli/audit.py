@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,7 +18,9 @@ from dpfair.errors import InputError
 
 if TYPE_CHECKING:
     from dpfair.audit.catalogue import Method
-    from dpfair.audit.distinguish import Listening
+    from dpfair.audit.distinguish import Listening, Mechanism
+
+__all__ = ["audit", "audit_mechanisms", "audit_method", "audit_model", "show"]
 
 CONFIDENCE = 0.999
 NEIGHBOURS = 60
@@ -42,17 +44,19 @@ def audit(
     seed: Annotated[int | None, typer.Option(help="Make the audit repeatable.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Try to tell neighbouring inputs apart; exit 1 if anything shows more than it claims."""
-    from dpfair.audit.catalogue import CATALOGUE
+    """Test privacy claims on neighbouring inputs; exit 1 if a claim is refuted."""
+    from dpfair.audit.catalogue import catalogue
     from dpfair.audit.distinguish import Listening
+    from dpfair.audit.mechanisms import library_mechanisms
 
-    noise, methods = Listening(seed), {method.name: method for method in CATALOGUE}
+    noise, methods = Listening(seed), {method.name: method for method in catalogue()}
     if target == "mechanisms":
-        report = _mechanisms(MECHANISM_SAMPLES if samples is None else samples, noise)
+        many = MECHANISM_SAMPLES if samples is None else samples
+        report = audit_mechanisms(library_mechanisms(), many, noise)
     elif target in methods:
-        report = _method(methods[target], FITS if samples is None else samples, noise)
+        report = audit_method(methods[target], FITS if samples is None else samples, noise)
     elif Path(target).is_file():
-        report = _model(Path(target), ENTRY_SAMPLES if samples is None else samples, noise)
+        report = audit_model(Path(target), ENTRY_SAMPLES if samples is None else samples, noise)
     elif Path(target).name != target or Path(target).suffix:
         raise InputError(f"There is no file {target}.")
     else:
@@ -60,6 +64,11 @@ def audit(
             f"Expected a model file, the word mechanisms or a method ({', '.join(methods)}), "
             f"got {target!r}."
         )
+    show(report, as_json=as_json)
+
+
+def show(report: AuditReport, *, as_json: bool) -> None:
+    """Print what was found; a failed check ends the command with exit code 1."""
     if as_json:
         print_json(report.to_json())
     else:
@@ -68,11 +77,12 @@ def audit(
         raise typer.Exit(1)
 
 
-def _mechanisms(samples: int, noise: Listening) -> AuditReport:
+def audit_mechanisms(
+    mechanisms: Sequence[Mechanism], samples: int, noise: Listening
+) -> AuditReport:
+    """Run mechanisms on neighbouring inputs."""
     from dpfair.audit.distinguish import distinguish_all
-    from dpfair.audit.mechanisms import library_mechanisms
 
-    mechanisms = library_mechanisms()
     with _progress("sampling mechanisms", len(mechanisms)) as advance:
         findings = distinguish_all(mechanisms, samples, noise, CONFIDENCE, lambda name: advance(1))
     return AuditReport(
@@ -84,7 +94,10 @@ def _mechanisms(samples: int, noise: Listening) -> AuditReport:
     )
 
 
-def _method(method: Method, fits: int, noise: Listening) -> AuditReport:
+def audit_method(
+    method: Method, fits: int, noise: Listening, *, neighbours: int = NEIGHBOURS
+) -> AuditReport:
+    """Replay a method on at least so many neighbouring tables, and play the canary game."""
     from dpfair.audit.game import MIN_FITS, canary_game
     from dpfair.audit.replay import replay_method
     from dpfair.audit.sample import sample_schema
@@ -92,7 +105,7 @@ def _method(method: Method, fits: int, noise: Listening) -> AuditReport:
 
     validate.at_least(MIN_FITS, samples=fits)
     schema = sample_schema()
-    replays = [replay_method(method, schema, name, at_least=NEIGHBOURS) for name in RELATIONS]
+    replays = [replay_method(method, schema, name, at_least=neighbours) for name in RELATIONS]
     with _progress(f"fitting {method.name}", fits) as advance:
         findings = canary_game(
             method, schema, fits, noise, confidence=CONFIDENCE, progress=lambda done: advance(1)
@@ -107,7 +120,8 @@ def _method(method: Method, fits: int, noise: Listening) -> AuditReport:
     )
 
 
-def _model(path: Path, samples: int, noise: Listening) -> AuditReport:
+def audit_model(path: Path, samples: int, noise: Listening) -> AuditReport:
+    """Run every entry of a model's ledger again."""
     from dpfair.audit.distinguish import distinguish_all
     from dpfair.audit.entries import entry_mechanisms
     from dpfair.models.file import load_model
@@ -115,7 +129,8 @@ def _model(path: Path, samples: int, noise: Listening) -> AuditReport:
     model = load_model(path)
     ledger, privacy = model.ledger_, model.certificate_.privacy
     if not privacy.private:
-        say(f"dpfair: this model says itself that it is not private: {'; '.join(privacy.leaks)}.")
+        leaks = "; ".join(privacy.leaks)
+        say(f"dpfair: the certificate says that this model is not private: {leaks}.")
     named = [
         (f"{entry.scope or 'all'}: {entry.purpose}", mechanism)
         for entry in ledger.entries

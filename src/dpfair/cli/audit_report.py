@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dpfair.audit.distinguish import Finding
     from dpfair.audit.replay import ReplayReport
-    from dpfair.certificate.claims import PrivacyClaim
+    from dpfair.certificate import PrivacyClaim
 
 __all__ = ["AuditReport"]
 
@@ -18,8 +18,8 @@ WIDTH = 100
 MAX_VIOLATIONS = 10
 
 MEANING = (
-    "A lower bound is what the samples prove: the true epsilon is at least that large. Above the "
-    "claim it refutes the claim; below, it is evidence and no proof."
+    "A lower bound is what the samples prove: the true epsilon is at least that large. A bound "
+    "above the claim refutes it. A bound below the claim does not prove it."
 )
 KNOWN = (
     "rounding shows more than the ideal mechanism would, and certificates say so; models with "
@@ -137,7 +137,7 @@ def _replay_to_json(replay: ReplayReport) -> dict[str, Any]:
 def _replay_lines(replay: ReplayReport) -> Iterator[str]:
     count = len(replay.violations)
     found = f"{count} VIOLATIONS" if count else "no violation"
-    saw = ", BUT IT SAW TOO LITTLE" if replay.blind_spots else ""
+    saw = ", BUT THE TEST WAS INCOMPLETE" if replay.blind_spots else ""
     yield f"Replay under {replay.relation:<11}  {replay.pairs} pairs of tables: {found}{saw}"
     for sentence in replay.blind_spots:
         yield f"  {sentence}"

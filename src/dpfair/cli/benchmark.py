@@ -7,19 +7,20 @@ from typing import Annotated, Any
 import typer
 
 from dpfair import validate
-from dpfair.cli.options import AsJson, Delta
+from dpfair.cli.options import NOTION_NAMES, AsJson, Delta
 from dpfair.cli.output import print_json
 from dpfair.cli.progress import progress_bar
+from dpfair.cli.tables import DATASET_NAMES
 
 
 def benchmark(
-    dataset: Annotated[str, typer.Argument(metavar="DATASET", help="adult or credit.")],
+    dataset: Annotated[str, typer.Argument(metavar="DATASET", help=f"{DATASET_NAMES}.")],
     epsilon: Annotated[float, typer.Option(help="The privacy budget of each fit.")],
     seeds: Annotated[str, typer.Option(help="Splits, such as 1000-1049.")] = "1000-1049",
+    method: Annotated[str, typer.Option(help="{methods}.")] = "fair",
     mode: Annotated[str, typer.Option(help="certified, reuse or batch.")] = "certified",
-    notion: Annotated[str, typer.Option(help="What is fair.")] = "demographic_parity",
+    notion: Annotated[str, typer.Option(help=f"{NOTION_NAMES}.")] = "demographic_parity",
     tolerance: Annotated[float, typer.Option(help="The largest gap allowed.")] = 0.0,
-    rule: Annotated[str, typer.Option(help="optimal or algorithm2.")] = "optimal",
     sensitive: Annotated[
         str | None, typer.Option(help="The column with the groups, or several: sex,race.")
     ] = None,
@@ -42,10 +43,10 @@ def benchmark(
     setting = Setting(
         dataset,
         epsilon,
-        mode="certified" if rule == "algorithm2" else mode,
+        mode=mode,
         notion=notion,
         tolerance=tolerance,
-        rule=rule,
+        method=method,
         sensitive=tuple(sensitive.split(",")) if sensitive else (),
         trees=trees,
         delta=delta,
@@ -57,7 +58,8 @@ def benchmark(
     if as_json:
         print_json({**result, "runs": runs})
         return
-    print(f"{dataset}, epsilon {epsilon:g}, {rule}, {mode}: {len(runs)} splits, seeds {seeds}")
+    how = f", {mode}" if "mode" in setting.classifier(0).get_params() else ""
+    print(f"{dataset}, epsilon {epsilon:g}, {method}{how}: {len(runs)} splits, seeds {seeds}")
     for line in lines(result):
         print(f"  {line}")
 

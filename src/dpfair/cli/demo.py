@@ -19,11 +19,12 @@ from dpfair.cli.output import (
     make_folder,
     print_json,
 )
-from dpfair.cli.tables import SHIPPED
+from dpfair.cli.tables import DATASET_NAMES
+from dpfair.datasets import DATASETS
 
 
 def demo(
-    dataset: Annotated[str, typer.Option(help="adult or credit.")] = "adult",
+    dataset: Annotated[str, typer.Option(help=f"{DATASET_NAMES}.")] = "adult",
     epsilon: Annotated[float, typer.Option(help="The privacy budget.")] = 3.0,
     delta: Delta = 1e-5,
     seed: Seed = None,
@@ -31,14 +32,13 @@ def demo(
     as_json: AsJson = False,
 ) -> None:
     """Train, certify, save and report a model on shipped data, and test it on a quarter of it."""
-    validate.one_of(SHIPPED, dataset=dataset)
+    validate.one_of(DATASETS, dataset=dataset)
     validate.positive(epsilon=epsilon)
     validate.in_open_interval(0, 1, delta=delta)
     make_folder(out)
     check_writable(out / "model.dpfair", out / "report.html")
 
-    from dpfair.certificate.claims import round_down, round_up
-    from dpfair.datasets import load_adult, load_credit
+    from dpfair.certificate.text import round_down, round_up
     from dpfair.evaluation import evaluate
     from dpfair.methods.fair_classifier import PrivateFairClassifier
     from dpfair.models.file import save_model
@@ -46,7 +46,7 @@ def demo(
     from dpfair.privacy.split import coin_split
     from dpfair.report import write_report
 
-    data = load_adult() if dataset == "adult" else load_credit()
+    data = DATASETS[dataset].load()
     # The model must not see the coins of the split again.
     split_noise = Noise(None if seed is None else seed + 1)
     rows = coin_split(len(data.y), {"fit": 0.75, "test": 0.25}, split_noise)

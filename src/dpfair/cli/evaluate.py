@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from dpfair.cli.models import deciding_model
 from dpfair.cli.options import (
     AsJson,
     Data,
@@ -37,12 +38,11 @@ def evaluate(
     from dpfair.cli.paying import keep_numbers, kept_numbers
     from dpfair.evaluation import check_budget, evaluate_privately
     from dpfair.evaluation import evaluate as measure
-    from dpfair.models.file import load_model
 
     to = charge_to(ledger, scope, key, new_scope)
     if to is not None and private_epsilon is None:
         raise InputError("--ledger belongs to --private-epsilon: exact numbers cannot be paid for.")
-    fitted = load_model(model)
+    fitted = deciding_model(model)
     if private_epsilon is not None:
         earlier = kept_numbers(to, lambda: check_budget(fitted, epsilon=private_epsilon, ledger=to))
         if earlier is not None:
@@ -86,7 +86,7 @@ def _print_internal(result: dict[str, Any]) -> None:
 
 
 def _show_private(result: dict[str, Any], *, as_json: bool) -> None:
-    from dpfair.certificate.claims import round_down, round_up
+    from dpfair.certificate.text import round_down, round_up
     from dpfair.fairness.notions import NOTIONS
     from dpfair.fairness.undeclared import many_undeclared
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import secrets
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dpfair import validate
 from dpfair.cli.options import (
+    NOTION_NAMES,
     AsJson,
     Data,
     Delta,
@@ -21,7 +21,6 @@ from dpfair.cli.options import (
     NewScope,
     Seed,
     charge_to,
-    numbers,
 )
 from dpfair.cli.output import (
     account_lines,
@@ -32,16 +31,19 @@ from dpfair.cli.output import (
     print_json,
     say,
 )
+from dpfair.cli.schemas import inferred, propose, with_columns
 from dpfair.cli.tables import data_file, needed_columns, read_data, shipped_schema
+from dpfair.data.containers import column_names
 from dpfair.data.schema import Schema
-from dpfair.data.table import column_names
 from dpfair.errors import InputError, LedgerFileError, SchemaError
+from dpfair.privacy.events import RELATIONS
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from dpfair.methods.fair_classifier import PrivateFairClassifier
+    from dpfair.methods.base import PrivateClassifier
     from dpfair.privacy.payment import ChargeTo
+    from dpfair.privacy.plan import FitPlan
 
 
 def fit(
@@ -58,38 +60,42 @@ def fit(
     ] = False,
     unit: Annotated[str | None, typer.Option(help="The column that identifies a person.")] = None,
     rows_per_unit: Annotated[int, typer.Option(help="Records used per person at most.")] = 1,
-    rule: Annotated[str, typer.Option(help="optimal or algorithm2 (the paper's).")] = "optimal",
+    method: Annotated[str, typer.Option(help="{methods}.")] = "fair",
+    learner: Annotated[str | None, typer.Option(help="What trains the scorer: {learners}.")] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="A setting of the method or its learner; dpfair methods lists them.",
+        ),
+    ] = None,
     mode: Annotated[
-        str, typer.Option(help="certified, or reuse: more accurate, but not certified.")
-    ] = "certified",
-    values_epsilon: Annotated[
-        float | None,
-        typer.Option(help="Also count records with irregular feature values, at this cost."),
+        str | None, typer.Option(help="certified, or reuse: more accurate, but not certified.")
+    ] = None,
+    notion: Annotated[str | None, typer.Option(help=f"{NOTION_NAMES}.")] = None,
+    tolerance: Annotated[str | None, typer.Option(help="The largest gap that is allowed.")] = None,
+    target: Annotated[str | None, typer.Option(help="Share to accept.")] = None,
+    capacity: Annotated[str | None, typer.Option(help="Share to accept at most.")] = None,
+    costs: Annotated[
+        str | None,
+        typer.Option(help="Cost of a wrong acceptance and of a wrong rejection, as A,B."),
     ] = None,
     check_share: Annotated[
-        float, typer.Option(help="Share of records that certify a rule found with --mode reuse.")
-    ] = 0.0,
-    notion: Annotated[
-        str,
-        typer.Option(
-            help="demographic_parity, equal_opportunity, equalized_odds, accuracy_parity "
-            "or parity_ratio."
-        ),
-    ] = "demographic_parity",
-    tolerance: Annotated[float, typer.Option(help="The largest gap that is allowed.")] = 0.0,
-    target: Annotated[
         str | None,
-        typer.Option(help="Share to accept; for algorithm2 also midpoint, lower, upper, majority."),
+        typer.Option(help="Share of records that certify a rule found with --mode reuse."),
     ] = None,
-    capacity: Annotated[float | None, typer.Option(help="Share to accept at most.")] = None,
-    costs: Annotated[
-        str, typer.Option(help="Cost of a wrong acceptance and of a wrong rejection, as A,B.")
-    ] = "1,1",
+    values_epsilon: Annotated[
+        str | None,
+        typer.Option(help="Also count records with irregular feature values, at this cost."),
+    ] = None,
     arithmetic: Annotated[
-        str, typer.Option(help="exact, or float64: noisy gradients in floating point.")
-    ] = "exact",
+        str | None, typer.Option(help="exact, or float64: noisy gradients in floating point.")
+    ] = None,
+    composition: Annotated[
+        str | None, typer.Option(help="tight, or basic: costs are added up.")
+    ] = None,
     relation: Annotated[str, typer.Option(help="add_remove or replace_one.")] = "add_remove",
-    composition: Annotated[str, typer.Option(help="tight or basic (the paper's sum).")] = "tight",
     ledger: LedgerPath = None,
     scope: LedgerScope = "",
     new_scope: NewScope = False,
@@ -105,62 +111,81 @@ def fit(
     """Train a private classifier, make it fair, certify it."""
     validate.positive(epsilon=epsilon)
     validate.in_open_interval(0, 1, delta=delta)
+    validate.one_of(RELATIONS, relation=relation)
+    validate.at_least(1, rows_per_unit=rows_per_unit)
     check_writable(out, report, inputs=[ledger, schema, data_file(data)])
     payer = charge_to(ledger, scope, key, new_scope)
     if dry_run and infer_schema:
         raise InputError("--dry-run reads no record, and --infer-schema would have to.")
-    frame = None
-    declared = Schema.load(schema) if schema is not None else shipped_schema(data)
-    if declared is None:
-        frame = read_data(data)
-        declared = _inferred(frame, label, sensitive, unit)
-        if not infer_schema:
-            _propose(declared, frame, as_json=as_json)
-        say("dpfair: warning: the schema was read off the data, which is not private.")
-    declared = _with_columns(declared, label, sensitive)
+    # The options are checked before a record is read, also where the schema is read off them.
+    from dpfair.cli.settings import Given, given_pairs, make_model
+    from dpfair.methods.limits import check_plan
 
-    from dpfair.learners.logistic import PrivateLogisticRegression
-    from dpfair.methods.fair_classifier import PrivateFairClassifier
-
-    model = PrivateFairClassifier(
-        epsilon,
-        delta,
-        schema=declared,
-        rule=rule,
-        mode=mode,
-        check_share=check_share,
-        values_epsilon=values_epsilon,
-        notion=notion,
-        tolerance=tolerance,
-        target=_target(target),
-        capacity=capacity,
-        costs=_costs(costs),
-        learner=PrivateLogisticRegression(arithmetic=arithmetic),
+    short_forms = {
+        "mode": mode,
+        "notion": notion,
+        "tolerance": tolerance,
+        "target": target,
+        "capacity": capacity,
+        "costs": costs,
+        "check_share": check_share,
+        "values_epsilon": values_epsilon,
+        "arithmetic": arithmetic,
+        "composition": composition,
+    }
+    given = [
+        Given(name, text, f"--{name.replace('_', '-')}")
+        for name, text in short_forms.items()
+        if text is not None
+    ]
+    model = make_model(
+        method,
+        learner,
+        [*given, *given_pairs(settings or ())],
+        epsilon=epsilon,
+        delta=delta,
         relation=relation,
         ledger=payer,
-        composition=composition,
         unit=unit,
         rows_per_unit=rows_per_unit,
         verbose=interactive(),
         random_state=seed,
     )
-    model.check_plan(declared)
+    model.check_parameters()
+    frame = None
+    declared = Schema.load(schema) if schema is not None else shipped_schema(data)
+    if declared is None:
+        if dry_run:
+            raise InputError("A dry run needs --schema: without one, records would be read.")
+        frame = read_data(data)
+        declared = inferred(frame, label, sensitive, unit)
+        if not infer_schema:
+            propose(declared, frame, as_json=as_json)
+        say("dpfair: warning: the schema was read off the data, which is not private.")
+    declared = with_columns(declared, label, sensitive)
+    model.set_params(schema=declared)
+    # What a method assumes about the records is known only when they are read.
+    unknown = bool(model.assumes(declared)) and payer is None and not dry_run
+    plan = None if unknown else model.plan(declared)
+    if plan is not None:
+        check_plan(plan, declared, labelled=model.counts_labels)
     if dry_run:
-        _show_plan(model, declared, as_json=as_json)
+        assert plan is not None
+        _show_plan(model, plan, declared, as_json=as_json)
         return
-    earlier = _earlier(payer, model, declared)
+    earlier = _earlier(payer, model, plan, declared)
     if earlier is not None:
         model = earlier
     elif payer is not None and out is None and key is None:
         raise InputError("With --ledger, give --out or --key, or what is paid for would be lost.")
     else:
-        _fit(model, declared, data, frame, payer)
+        _fit(model, plan, declared, data, frame, payer)
     _write(model, out, report)
     if as_json:
         print_json(fit_summary(model))
         return
-    outcome = model.schema_.label
-    print(f"Accepted means {outcome.name} = {outcome.values[1]}, the second of its two values.")
+    accepted = model.schema_.label
+    print(f"Accepted means {accepted.name} = {accepted.values[1]}, the second of its two values.")
     print(model.certificate_)
     print("\n".join(["", *account_lines(model)]))
     for what, path in (("Model", out), ("Report", report)):
@@ -171,17 +196,18 @@ def fit(
 
 
 def _earlier(
-    payer: ChargeTo | None, model: PrivateFairClassifier, schema: Schema
-) -> PrivateFairClassifier | None:
-    if payer is None:
+    payer: ChargeTo | None, model: PrivateClassifier, plan: FitPlan | None, schema: Schema
+) -> PrivateClassifier | None:
+    if payer is None or plan is None:
         return None
     from dpfair.cli.paying import kept_model
 
-    return kept_model(payer, lambda: model.check_budget(schema))
+    return kept_model(payer, lambda: model.payment(plan, schema))
 
 
 def _fit(
-    model: PrivateFairClassifier,
+    model: PrivateClassifier,
+    plan: FitPlan | None,
     schema: Schema,
     data: str,
     frame: pl.DataFrame | None,
@@ -191,7 +217,11 @@ def _fit(
     if schema.label.name not in column_names(frame):
         raise SchemaError(f"The table has no column {schema.label.name!r}.")
     unit = None if model.unit is None else str(model.unit)
-    model.fit(needed_columns(frame, schema, unit), frame[schema.label.name])
+    table, labels = needed_columns(frame, schema, unit), frame[schema.label.name]
+    if plan is None:
+        model.fit(table, labels)
+    else:
+        model.fit_planned(plan, table, labels)
     if payer is not None:
         from dpfair.cli.paying import keep_model
 
@@ -202,117 +232,36 @@ def _fit(
 
 
 def _left(payer: ChargeTo) -> str:
-    from dpfair.privacy.ledger_file.file import LedgerFile
+    from dpfair.privacy.ledger_file import LedgerFile
 
     file = LedgerFile(payer.path)
     return f"{amount(file.spent)} of {file.epsilon:g} spent by {len(file.entries)} charges"
 
 
-def _target(text: str | None) -> float | str | None:
-    try:
-        return None if text is None else float(text)
-    except ValueError:
-        return text
-
-
-def _costs(text: str) -> tuple[float, float]:
-    found = numbers(text, "--costs")
-    if len(found) != 2:
-        raise InputError(f"Expected --costs to be two numbers such as 1,5, got {text!r}.")
-    return found[0], found[1]
-
-
-def _inferred(
-    frame: pl.DataFrame, label: str | None, sensitive: str | None, unit: str | None
-) -> Schema:
-    from dpfair.data.infer import infer_levels, infer_schema
-    from dpfair.data.tabular import MAX_GROUPS
-
-    for given, option in ((label, "--label"), (sensitive, "--sensitive")):
-        if given is None:
-            raise InputError(f"Without a schema, {option} must name a column.")
-    assert label is not None
-    assert sensitive is not None
-    columns = _group_columns(sensitive, frame.columns)
-    for name in (label, *columns):
-        if name not in frame.columns:
-            listed = ", ".join(frame.columns[:20])
-            raise SchemaError(f"The table has no column {name!r}; it has {listed}.")
-    outcome = infer_levels(label, frame[label], what="label", most=2)
-    leave_out = frozenset() if unit is None else frozenset([unit])
-    if len(columns) > 1:
-        return infer_schema(frame, outcome, None, leave_out=leave_out).with_sensitive(columns)
-    [name] = columns
-    groups = infer_levels(name, frame[name], what="sensitive column", most=MAX_GROUPS)
-    return infer_schema(frame, outcome, groups, leave_out=leave_out)
-
-
-def _group_columns(text: str, known: Sequence[str]) -> list[str]:
-    """One column, or several with commas between them."""
-    return [text] if text in known else [name.strip() for name in text.split(",")]
-
-
-def _propose(schema: Schema, frame: pl.DataFrame, *, as_json: bool) -> None:
-    """Print the draft and stop: a person has to look at it."""
-    if not as_json:
-        print(schema.to_toml())
-    known = {c.name for c in schema.columns} | {schema.label.name}
-    known |= set(schema.sensitive.column_names) if schema.sensitive else set()
-    left = [c for c in frame.columns if c not in known]
-    if left:
-        say(f"dpfair: left out (constant, or like an identifier): {', '.join(left)}.")
-    raise InputError(
-        "No schema given. The proposed one was read off the data, which is not private: correct it "
-        "by what you know, delete the line 'inferred = true', save it and pass it with --schema, "
-        "or accept the leak with --infer-schema."
-    )
-
-
-def _with_columns(schema: Schema, label: str | None, sensitive: str | None) -> Schema:
-    """The schema with the groups where the options say."""
-    if label is not None and label != schema.label.name:
-        raise SchemaError(
-            f"The schema declares the label in {schema.label.name!r}, not in {label!r}."
-        )
-    if sensitive is not None:
-        known = [column.name for column in schema.columns]
-        known += schema.sensitive.column_names if schema.sensitive else ()
-        columns = _group_columns(sensitive, known)
-        schema = schema.with_sensitive(columns if len(columns) > 1 else columns[0])
-    if schema.sensitive is None:
-        raise SchemaError("The schema declares no sensitive column; name one with --sensitive.")
-    return schema
-
-
-def _show_plan(model: PrivateFairClassifier, schema: Schema, *, as_json: bool) -> None:
+def _show_plan(model: PrivateClassifier, plan: FitPlan, schema: Schema, *, as_json: bool) -> None:
     from dpfair.certificate.judgement import delta_warning
-    from dpfair.privacy.events import event_to_json
+    from dpfair.models.settings import model_settings
 
-    model.check_budget(schema)
-    ledger = model.rehearse(schema)
+    model.payment(plan, schema)
+    ledger = plan.total()
     if model.unit is None and (weak := delta_warning(ledger.delta, schema.rows)):
         say(f"dpfair: warning: {weak}")
     if as_json:
-        entries: list[dict[str, Any]] = [
-            {"scope": e.scope, "purpose": e.purpose, "event": event_to_json(e.event)}
-            for e in ledger.entries
-        ]
+        name, settings = model_settings(model)
         print_json(
             {
                 "dry_run": True,
-                "rule": model.rule,
-                "mode": model.mode,
-                "notion": model.notion,
-                "tolerance": model.tolerance,
+                "method": name,
+                "settings": settings,
                 "groups": list(schema.groups),
                 "epsilon": ledger.epsilon,
                 "delta": ledger.delta,
                 "spent": ledger.spent,
-                "ledger": entries,
+                "ledger": plan.to_json()["steps"],
             }
         )
         return
-    print(_plan_words(model, schema))
+    print(f"{'; '.join([model.title, *_rule_text(model, schema)])}.")
     print("A fit would charge:")
     for entry in ledger.entries:
         scope = entry.scope or "all"
@@ -321,22 +270,25 @@ def _show_plan(model: PrivateFairClassifier, schema: Schema, *, as_json: bool) -
     print(f"  in all (epsilon, delta) = ({spent}, {ledger.delta:g}); nothing was read.")
 
 
-def _plan_words(model: PrivateFairClassifier, schema: Schema) -> str:
-    from dpfair.fairness.notions import notion_of
+def _rule_text(model: PrivateClassifier, schema: Schema) -> list[str]:
+    """What the rule of a fair classifier is asked for."""
+    from dpfair.methods.fair_classifier import PrivateFairClassifier
 
-    notion = notion_of(model.notion)
-    rule = "Algorithm 2" if model.rule == "algorithm2" else f"Score thresholds, {model.mode}"
-    said = [rule, f"{notion.title} within {model.tolerance:g} between {len(schema.groups)} groups"]
-    said += [f"target {model.target}"] if model.target is not None else []
-    said += [f"capacity {model.capacity:g}"] if model.capacity is not None else []
-    if tuple(model.costs) != (1, 1):
-        said.append(f"costs {model.costs[0]:g} and {model.costs[1]:g}")
-    if model.check_share:
-        said.append(f"checked on {model.check_share:.4g} of the records")
-    return f"{'; '.join(said)}."
+    if not isinstance(model, PrivateFairClassifier):
+        return []
+    rule, division = model.rule_settings, model.nested()["division"]
+    notion = rule.goal().notion
+    text = [f"{notion.title} within {rule.tolerance:g} between {len(schema.groups)} groups"]
+    text += [f"target {rule.target:g}"] if rule.target is not None else []
+    text += [f"capacity {rule.capacity:g}"] if rule.capacity is not None else []
+    if tuple(rule.costs) != (1, 1):
+        text.append(f"costs {rule.costs[0]:g} and {rule.costs[1]:g}")
+    if division.check_share:
+        text.append(f"checked on {division.check_share:.4g} of the records")
+    return text
 
 
-def _write(model: PrivateFairClassifier, out: Path | None, report: Path | None) -> None:
+def _write(model: PrivateClassifier, out: Path | None, report: Path | None) -> None:
     """Write what was asked for; a model that was paid for is not lost when that fails."""
     if out is not None:
         from dpfair.models.file import model_bytes, write_model
@@ -357,7 +309,7 @@ def _write(model: PrivateFairClassifier, out: Path | None, report: Path | None) 
             raise _rescued(model, error) from error
 
 
-def _rescued(model: PrivateFairClassifier, error: InputError) -> InputError:
+def _rescued(model: PrivateClassifier, error: InputError) -> InputError:
     """The error, with the place where the model is now; nobody can pay for the same one again."""
     from dpfair.models.file import model_bytes, write_model
 

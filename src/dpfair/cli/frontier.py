@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dpfair.cli.options import AsJson, ModelFile, numbers
+from dpfair.cli.options import NOTION_NAMES, AsJson, ModelFile, numbers
 from dpfair.cli.output import print_json, say
+from dpfair.errors import InputError
+
+if TYPE_CHECKING:
+    from dpfair.fairness.frontier import FrontierPoint
+
+__all__ = ["frontier", "remarks", "table"]
 
 
 def frontier(
     model: ModelFile,
     notion: Annotated[
-        str | None, typer.Option(help="A notion of fairness. Default: the model's own.")
+        str | None, typer.Option(help=f"{NOTION_NAMES}. Default: the model's own.")
     ] = None,
     tolerances: Annotated[
         str | None, typer.Option(help="The gaps to allow, such as 0,0.01,0.05.")
@@ -21,17 +28,22 @@ def frontier(
     as_json: AsJson = False,
 ) -> None:
     """Accuracy against the gap, from the counts that MODEL paid for already: it costs nothing."""
-    from dpfair.certificate.claims import round_down, round_up
+    from dpfair.cli.settings import methods_with
     from dpfair.fairness.frontier import FRONTIER_TOLERANCES
     from dpfair.models.file import load_model
 
     allowed = FRONTIER_TOLERANCES if tolerances is None else numbers(tolerances, "--tolerances")
     fitted = load_model(model)
+    if not hasattr(fitted, "frontier"):
+        raise InputError(
+            f"This model ({fitted.title}) has no table of scores to choose other rules from; a "
+            f"model of the method {methods_with('frontier')} has one."
+        )
     points = fitted.frontier(notion, allowed)
     if as_json:
         print_json(
             {
-                "notion": notion or fitted.notion,
+                "notion": notion or fitted.certificate_.fairness.notion,
                 "confidence": fitted.certificate_.fairness.confidence,
                 "points": [
                     {
@@ -47,22 +59,35 @@ def frontier(
             }
         )
         return
-    print("tolerance  accuracy  gap      certified accuracy  certified gap")
+    print("\n".join(table(points)))
+    for remark in remarks(points, fitted.release_.dependence):
+        say(f"dpfair: {remark}")
+
+
+def table(points: Sequence[FrontierPoint]) -> Iterator[str]:
+    """A line per tolerance, under a heading."""
+    from dpfair.certificate.text import round_down, round_up
+
+    yield "tolerance  accuracy  gap      certified accuracy  certified gap"
     for point in points:
         sure, worst = point.accuracy_bound, point.gap_bound
         low = "none" if sure is None else f">= {round_down(sure)}"
         high = "none" if worst is None else f"<= {round_up(worst)}"
-        notes = []
-        if point.rule.constant:
-            notes.append(f"accepts {point.rule.constant}")
-        if point.gap > point.tolerance + 0.005:
-            notes.append("more than is allowed")
-        print(
+        notes = [f"accepts {point.rule.constant}"] if point.rule.constant else []
+        notes += ["more than is allowed"] if _too_large(point) else []
+        yield (
             f"{point.tolerance:<9.4g}  {point.accuracy:.4f}    {point.gap:.4f}   {low:<18}  "
             f"{high:<13}  {', '.join(notes)}".rstrip()
         )
-    if any(point.gap > point.tolerance + 0.005 for point in points):
-        say("dpfair: small groups share a threshold, so some gaps are larger than is allowed.")
+
+
+def remarks(points: Sequence[FrontierPoint], dependence: str) -> Iterator[str]:
+    """What the table does not explain itself."""
+    if any(map(_too_large, points)):
+        yield "small groups share a threshold, so some gaps are larger than is allowed."
     if any(point.gap_bound is None for point in points):
-        reason = fitted.release_.dependence or "there is only one group"
-        say(f"dpfair: NOT CERTIFIED: {reason}.")
+        yield f"NOT CERTIFIED: {dependence or 'there is only one group'}."
+
+
+def _too_large(point: FrontierPoint) -> bool:
+    return point.gap > point.tolerance + 0.005

@@ -15,7 +15,7 @@ from dpfair.errors import LedgerTamperedError
 from dpfair.files import write_file
 
 if TYPE_CHECKING:
-    from dpfair.privacy.ledger_file.file import LedgerFile
+    from dpfair.privacy.ledger_file import LedgerFile
 
 __all__ = ["ledger"]
 
@@ -67,7 +67,7 @@ def init(
     as_json: AsJson = False,
 ) -> None:
     """Make a ledger file with a budget; an existing file is never overwritten."""
-    from dpfair.privacy.ledger_file.file import LedgerFile
+    from dpfair.privacy.ledger_file import LedgerFile
 
     made = LedgerFile.create(
         file,
@@ -213,6 +213,6 @@ def export(
 
 
 def _opened(file: Path) -> LedgerFile:
-    from dpfair.privacy.ledger_file.file import LedgerFile
+    from dpfair.privacy.ledger_file import LedgerFile
 
     return LedgerFile(file)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from dpfair.cli.output import amount, print_json
 
 if TYPE_CHECKING:
-    from dpfair.privacy.ledger_file.file import LedgerFile
+    from dpfair.privacy.ledger_file import LedgerFile
     from dpfair.privacy.room import Kind
 
 __all__ = ["print_scopes", "print_summary", "printable"]
@@ -80,9 +80,9 @@ def _default_fit(file: LedgerFile) -> Kind:
     """
     from dpfair.data.schema import Schema
     from dpfair.methods.fair_classifier import PrivateFairClassifier
+    from dpfair.methods.limits import check_plan
     from dpfair.privacy.accountants import MAX_EPSILON
     from dpfair.privacy.events import DpEvent
-    from dpfair.privacy.payment import whole_event
     from dpfair.privacy.room import Kind
 
     schema = Schema.from_dict(
@@ -102,8 +102,8 @@ def _default_fit(file: LedgerFile) -> Kind:
             unit=file.unit,
             rows_per_unit=file.rows_per_unit,
         )
-        planned = model.planned_events(schema)
-        model.check_plan(schema, planned)
-        return whole_event([(scope, event) for scope, _, event in planned])
+        plan = model.plan(schema)
+        check_plan(plan, schema, labelled=model.counts_labels)
+        return plan.event
 
     return Kind("a default fit", event, min(file.epsilon, MAX_EPSILON))

@@ -14,7 +14,7 @@ from dpfair.errors import InputError
 from dpfair.files import check_place
 
 if TYPE_CHECKING:
-    from dpfair.methods.fair_classifier import PrivateFairClassifier
+    from dpfair.methods.base import PrivateClassifier
 
 __all__ = [
     "account_lines",
@@ -73,7 +73,7 @@ def interactive() -> bool:
     return sys.stderr.isatty()
 
 
-def fit_summary(model: PrivateFairClassifier) -> dict[str, Any]:
+def fit_summary(model: PrivateClassifier) -> dict[str, Any]:
     """What a fit made, as plain data."""
     privacy, fairness = model.certificate_.privacy, model.certificate_.fairness
     return {
@@ -106,7 +106,7 @@ def fit_summary(model: PrivateFairClassifier) -> dict[str, Any]:
     }
 
 
-def account_lines(model: PrivateFairClassifier) -> list[str]:
+def account_lines(model: PrivateClassifier) -> list[str]:
     """The privacy account, one line per entry."""
     lines = ["Privacy account"]
     for entry in model.ledger_.entries:

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 from dpfair.cli.output import say
 from dpfair.errors import PaidBeforeError
 from dpfair.models.file import model_bytes, model_from_bytes
-from dpfair.privacy.ledger_file.file import LedgerFile
+from dpfair.privacy.ledger_file import LedgerFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dpfair.methods.fair_classifier import PrivateFairClassifier
+    from dpfair.methods.base import PrivateClassifier
     from dpfair.privacy.payment import ChargeTo
 
 __all__ = ["keep_model", "keep_numbers", "kept_model", "kept_numbers"]
 
 
-def kept_model(payer: ChargeTo | None, check: Callable[[], None]) -> PrivateFairClassifier | None:
+def kept_model(payer: ChargeTo | None, check: Callable[[], object]) -> PrivateClassifier | None:
     """The model that an earlier try of this very job has made, if it came to its end.
 
     ``check`` raises whatever speaks against the job, before any record is read.
@@ -28,13 +28,13 @@ def kept_model(payer: ChargeTo | None, check: Callable[[], None]) -> PrivateFair
     return None if content is None else model_from_bytes(content)
 
 
-def keep_model(payer: ChargeTo | None, model: PrivateFairClassifier) -> None:
+def keep_model(payer: ChargeTo | None, model: PrivateClassifier) -> None:
     """Keep a finished model in the ledger, before it is written anywhere else."""
     if payer is not None and payer.key is not None:
         LedgerFile(payer.path).keep(payer.key, model_bytes(model))
 
 
-def kept_numbers(payer: ChargeTo | None, check: Callable[[], None]) -> dict[str, Any] | None:
+def kept_numbers(payer: ChargeTo | None, check: Callable[[], object]) -> dict[str, Any] | None:
     """The numbers that an earlier try of this very job has released."""
     content = _kept(payer, check)
     if content is None:
@@ -49,7 +49,7 @@ def keep_numbers(payer: ChargeTo | None, numbers: dict[str, Any]) -> None:
         LedgerFile(payer.path).keep(payer.key, json.dumps(numbers, sort_keys=True).encode())
 
 
-def _kept(payer: ChargeTo | None, check: Callable[[], None]) -> bytes | None:
+def _kept(payer: ChargeTo | None, check: Callable[[], object]) -> bytes | None:
     try:
         check()
     except PaidBeforeError:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dpfair.cli.models import deciding_model
 from dpfair.cli.options import AsJson, Data, ModelFile
 from dpfair.cli.output import check_writable, print_json, say
 from dpfair.cli.tables import data_file, needed_columns, read_data
@@ -32,16 +33,21 @@ def predict(
     """Decide every record of DATA: its decision and the probability of acceptance."""
     import polars as pl
 
-    from dpfair.models.file import load_model
+    from dpfair.cli.settings import methods_with
 
     check_writable(out, inputs=[model, data_file(data)])
     if batch_epsilon is not None and not batch:
         raise InputError("--batch-epsilon needs --batch.")
-    fitted = load_model(model)
+    fitted = deciding_model(model)
     unit = None if fitted.unit is None else str(fitted.unit)
     table = needed_columns(read_data(data), fitted.schema_, unit)
     about: dict[str, Any] = {}
     if batch:
+        if not hasattr(fitted, "decide_batch"):
+            raise InputError(
+                f"This model ({fitted.title}) cannot choose thresholds for a batch; --batch "
+                f"needs one of the method {methods_with('decide_batch')}."
+            )
         decided = fitted.decide_batch(table, epsilon=batch_epsilon)
         decisions = pl.DataFrame({"decision": decided.decisions})
         about = {
@@ -52,12 +58,8 @@ def predict(
         say(f"dpfair: this batch protects {decided.protects}.")
         say(f"dpfair: acceptance rates in this batch differ by {_most(decided)}.")
     else:
-        decisions = pl.DataFrame(
-            {
-                "decision": fitted.predict(table),
-                "acceptance_probability": fitted.predict_proba(table)[:, 1],
-            }
-        )
+        labels, chances = fitted.decide_all(table)
+        decisions = pl.DataFrame({"decision": labels, "acceptance_probability": chances})
     if out is not None:
         write_file(out, decisions.write_csv().encode())
         say(f"dpfair: {decisions.height} decisions written to {out}.")
@@ -68,7 +70,7 @@ def predict(
 
 
 def _most(decided: BatchDecisions) -> str:
-    from dpfair.certificate.claims import round_up
+    from dpfair.certificate.text import round_up
 
     bound = f"at most {round_up(decided.gap_bound)}"
     if decided.confidence == 1:

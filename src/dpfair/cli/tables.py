@@ -4,43 +4,38 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dpfair.data.read import read_table
 from dpfair.data.schema import Schema
-from dpfair.data.table import read_table
+from dpfair.datasets import DATASETS
 from dpfair.errors import SchemaError
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["SHIPPED", "data_file", "needed_columns", "read_data", "shipped_schema"]
+__all__ = ["DATASET_NAMES", "data_file", "needed_columns", "read_data", "shipped_schema"]
 
-SHIPPED = ("adult", "credit")
+DATASET_NAMES = " or ".join(DATASETS)
 
 
 def data_file(data: str) -> str | None:
     """The file that DATA is read from, if it is no shipped data set."""
-    return None if data in SHIPPED else data
+    return None if data in DATASETS else data
 
 
 def read_data(data: str) -> pl.DataFrame:
     """All rows and columns, the label included."""
-    if data not in SHIPPED:
+    if data not in DATASETS:
         return read_table(data)
     import polars as pl
 
-    from dpfair.datasets import load_adult, load_credit
-
-    dataset = load_adult() if data == "adult" else load_credit()
+    dataset = DATASETS[data].load()
     label = pl.Series(dataset.schema.label.name, dataset.y)
     return dataset.X.with_columns(label)
 
 
 def shipped_schema(data: str) -> Schema | None:
     """The schema that comes with a shipped data set; it is read without reading records."""
-    if data not in SHIPPED:
-        return None
-    from dpfair.datasets.dataset import read_schema
-
-    return read_schema(f"{data}.toml")
+    return DATASETS[data].schema if data in DATASETS else None
 
 
 def needed_columns(frame: pl.DataFrame, schema: Schema, unit: str | None = None) -> pl.DataFrame:

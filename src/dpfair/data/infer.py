@@ -1,7 +1,7 @@
 """Propose a schema by looking at the data. **This is not private**: it is a draft for a person.
 
-Bounds, categories, bin edges and groups are read off the records, and any of them can give one
-record away. Whoever calls this warns the user and says so in the certificate.
+Bounds, categories, bin edges and groups are read off the records, and any of them can reveal a
+record. Callers warn the user and state it in the certificate.
 """
 
 from __future__ import annotations
@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from dpfair.data.schema import Categorical, Levels, Numeric, Schema
-from dpfair.data.table import as_texts, column_names, get_column, numbers
+from dpfair.data.columns import Categorical, Levels, Numeric
+from dpfair.data.containers import column_names, get_column
+from dpfair.data.encode import as_texts, numbers
+from dpfair.data.schema import Schema
 from dpfair.errors import SchemaError
 
 __all__ = ["infer_levels", "infer_schema"]

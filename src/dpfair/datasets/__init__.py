@@ -1,12 +1,17 @@
-"""Adult and Default of Credit Card Clients, shipped with the package.
+"""The data sets that are shipped with the package.
 
-Both are from the UCI Machine Learning Repository, licensed CC BY 4.0 (see ``ATTRIBUTION.md``).
+All are from the UCI Machine Learning Repository, licensed CC BY 4.0 (see ``ATTRIBUTION.md``).
 """
 
 from __future__ import annotations
 
 from dpfair.datasets.adult import load_adult
 from dpfair.datasets.credit import load_credit
-from dpfair.datasets.dataset import Dataset
+from dpfair.datasets.dataset import Dataset, Shipped
 
-__all__ = ["Dataset", "load_adult", "load_credit"]
+__all__ = ["DATASETS", "Dataset", "Shipped", "load_adult", "load_credit"]
+
+DATASETS = {
+    "adult": Shipped("Adult", load_adult, "adult.toml"),
+    "credit": Shipped("Credit Card", load_credit, "credit.toml"),
+}

@@ -23,9 +23,8 @@ def load_adult(variant: Literal["distinct", "paper"] = "distinct") -> Dataset:
 
         "paper": the 30,162 complete rows of adult.data, all of them written twice (60,324
         rows), which is the file behind the published experiments. Use it only to compare
-        with them, because it is not honest data: each person has two rows, so a person is
-        protected only by more than twice the epsilon that protects a row, and most test rows have
-        their twin among the training rows.
+        with them: each person has two rows, so a person is protected only by more than twice
+        the epsilon that protects a row, and most test rows have a copy among the training rows.
 
     Returns
     -------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import resources
 from io import BytesIO
@@ -49,6 +50,27 @@ class Dataset:
         """Name of the sensitive column of `X`."""
         assert self.schema.sensitive is not None, "every shipped schema names its groups"
         return self.schema.sensitive.name
+
+
+@dataclass(frozen=True)
+class Shipped:
+    """One entry of ``DATASETS``: the title, how the records are loaded, and the schema file.
+
+    Examples
+    --------
+    >>> from dpfair.datasets import DATASETS
+    >>> DATASETS["credit"].schema.groups
+    ('female', 'male')
+    """
+
+    title: str
+    load: Callable[[], Dataset]
+    schema_file: str
+
+    @property
+    def schema(self) -> Schema:
+        """The schema; it is read without reading records."""
+        return read_schema(self.schema_file)
 
 
 def read_frame(file: str, sha256: str) -> pl.DataFrame:

@@ -13,19 +13,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfair import validate
-from dpfair.data.schema import Numeric, Schema
-from dpfair.data.table import Records, as_texts, encode, level_codes
-from dpfair.datasets import load_adult, load_credit
+from dpfair.data.columns import Numeric
+from dpfair.data.encode import as_texts, encode, level_codes
+from dpfair.data.records import Records
+from dpfair.data.schema import Schema
+from dpfair.datasets import DATASETS
 from dpfair.datasets.dataset import Dataset
 from dpfair.errors import FairnessWarning, InputError
-from dpfair.fairness.metrics import accuracy, sampling_floor
-from dpfair.fairness.notions import group_values, notion_of
-from dpfair.learners.boosting import PrivateBoosting
-from dpfair.learners.logistic import PrivateLogisticRegression
-from dpfair.methods.fair_classifier import PrivateFairClassifier
+from dpfair.fairness.metrics import accuracy, group_values, sampling_floor
+from dpfair.fairness.notions import notion_of
+from dpfair.learners.boosting import BoostingLearner
+from dpfair.learners.logistic import LogisticLearner
+from dpfair.methods import METHODS
+from dpfair.methods.base import PrivateClassifier
 from dpfair.privacy.noise import Noise
 
 __all__ = [
+    "BENCHMARKED",
     "BENCHMARK_MODES",
     "FACTS",
     "Setting",
@@ -39,6 +43,7 @@ __all__ = [
     "summary",
 ]
 
+BENCHMARKED = [n for n, kind in METHODS.items() if "classifier" not in kind().get_params()]
 BENCHMARK_MODES = ("certified", "reuse", "batch")
 FACTS = ("all", "not spiky", "bounds")
 TEST_SHARE = 0.25
@@ -51,10 +56,11 @@ _SPLIT_SEED = 10**9
 class Setting:
     """One row of a benchmark.
 
-    ``batch`` is ``reuse`` with thresholds found anew on the test batch, at the same epsilon;
-    ``trees`` puts boosted trees on top of the linear learner. ``facts`` says what of the shipped
-    schema is used: ``all``, ``not spiky`` (no column has meaningful single values) or ``bounds``
-    (bounds and categories only, as a stranger would declare them).
+    ``method`` is one of ``METHODS`` that is trained from a table. ``mode`` is that of the fair
+    classifier; ``batch`` is ``reuse`` with thresholds found anew on the test batch, at the same
+    epsilon. ``trees`` puts boosted trees on top of the linear learner. ``facts`` says what of the
+    shipped schema is used: ``all``, ``not spiky`` (no column has meaningful single values) or
+    ``bounds`` (bounds and categories only).
     """
 
     dataset: str
@@ -62,40 +68,46 @@ class Setting:
     mode: str = "certified"
     notion: str = "demographic_parity"
     tolerance: float = 0.0
-    rule: str = "optimal"
+    method: str = "fair"
     sensitive: tuple[str, ...] = ()
     trees: bool = False
     delta: float = 1e-5
     facts: str = "all"
 
     def __post_init__(self) -> None:
-        validate.one_of(("adult", "credit"), dataset=self.dataset)
+        validate.one_of(DATASETS, dataset=self.dataset)
+        validate.one_of(BENCHMARKED, method=self.method)
         validate.one_of(BENCHMARK_MODES, mode=self.mode)
         validate.one_of(FACTS, facts=self.facts)
         notion_of(self.notion)
         if self.mode == "batch" and notion_of(self.notion).needs_labels:
             raise InputError("Batch mode equalises acceptance rates, not rates by label.")
-        self.classifier(seed=0)._open_ledger()
+        self.classifier(seed=0).check_parameters()
 
-    def classifier(self, seed: int) -> PrivateFairClassifier:
+    def classifier(self, seed: int) -> PrivateClassifier:
         """The model of one run; hyper-parameters are the library's defaults.
 
         Arithmetic is float64, in which all published runs were made.
         """
-        learner = PrivateBoosting if self.trees else PrivateLogisticRegression
+        learner = BoostingLearner if self.trees else LogisticLearner
         grouped = self.sensitive if len(self.sensitive) > 1 else (self.sensitive or (None,))[0]
-        return PrivateFairClassifier(
-            self.epsilon,
-            self.delta,
-            schema=_with_facts(load_dataset(self.dataset).schema, self.facts),
-            sensitive=grouped,
-            notion=self.notion,
-            tolerance=self.tolerance,
-            rule=self.rule,
-            mode="certified" if self.mode == "certified" else "reuse",
-            learner=learner(arithmetic="float64"),
-            random_state=seed,
-        )
+        wanted: dict[str, Any] = {
+            "schema": _with_facts(load_dataset(self.dataset).schema, self.facts),
+            "sensitive": grouped,
+            "learner": learner(arithmetic="float64"),
+            "arithmetic": "float64",
+            "rule": {"notion": self.notion, "tolerance": self.tolerance},
+            "mode": "certified" if self.mode == "certified" else "reuse",
+            "random_state": seed,
+        }
+        model = METHODS[self.method](self.epsilon, self.delta)
+        own = model.get_params(deep=False)
+        if "mode" not in own and self.mode != "certified":
+            raise InputError(f"The method {self.method} has no modes: leave {self.mode!r} out.")
+        if "learner" not in own and self.trees:
+            raise InputError(f"The method {self.method} has no learner to put trees on.")
+        model.set_params(**{name: value for name, value in wanted.items() if name in own})
+        return model
 
 
 def parse_seeds(text: str) -> range:
@@ -121,7 +133,7 @@ def split(n: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return np.sort(order[n_test:]), np.sort(order[:n_test])
 
 
-def fit_split(setting: Setting, seed: int) -> tuple[PrivateFairClassifier, Records, Records]:
+def fit_split(setting: Setting, seed: int) -> tuple[Any, Records, Records]:
     """The model of one split, and its two sets of records."""
     data = load_dataset(setting.dataset)
     rest, test = split(len(data.y), seed)
@@ -227,20 +239,25 @@ def summary(setting: Setting, runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
     result["test_floor"] = statistics.fmean(floors) if floors else None
     result["floor"] = None
     if floors:
-        spread = [
-            math.sqrt(1 + run["n_test"] / run["counted"]) if run["counted"] else 0.0 for run in runs
-        ]
+        spread = [_spread(run["n_test"], run["counted"]) for run in runs]
         result["floor"] = statistics.fmean(f * s for f, s in zip(floors, spread, strict=True))
     return result
 
 
-def _counted(setting: Setting, model: PrivateFairClassifier, n: int) -> int:
-    """How many records the thresholds came from, about; none of others for a batch."""
+def _counted(setting: Setting, model: PrivateClassifier, n: int) -> int | None:
+    """How many records the thresholds came from, about; no others for a batch, None for a half."""
     if setting.mode == "batch":
         return 0
-    if setting.mode == "reuse":
-        return n
-    return round(n * model._division(model.ledger_, model.schema_).share("release"))
+    if "count" not in model.plan_:
+        return None
+    return n if setting.mode == "reuse" else round(n * model.plan_.share("count"))
+
+
+def _spread(tested: int, counted: int | None) -> float:
+    """How much larger the floor is because the thresholds were estimated."""
+    if counted is None:
+        return 1.0
+    return math.sqrt(1 + tested / counted) if counted else 0.0
 
 
 def _with_facts(schema: Schema, facts: str) -> Schema:
@@ -258,4 +275,4 @@ def _with_facts(schema: Schema, facts: str) -> Schema:
 
 def load_dataset(name: str) -> Dataset:
     """A shipped data set by its name."""
-    return load_adult() if name == "adult" else load_credit()
+    return DATASETS[name].load()

@@ -11,12 +11,13 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import cross_val_predict
 from sklearn.preprocessing import OrdinalEncoder
 
-from dpfair.data.table import Records, as_texts, encode, level_codes
+from dpfair.data.encode import as_texts, encode, level_codes
+from dpfair.data.records import Records
 from dpfair.datasets.dataset import Dataset
 from dpfair.experiments.benchmark import Setting, load_dataset, measured, split
+from dpfair.fairness.counting import exact_counts
 from dpfair.fairness.metrics import accuracy
 from dpfair.fairness.optimal import optimal_choice
-from dpfair.fairness.release import exact_counts
 from dpfair.methods.fair_classifier import PrivateFairClassifier
 
 __all__ = ["boosting_ceiling", "same_scorer_ceiling"]
@@ -53,7 +54,7 @@ def same_scorer_ceiling(
     counts = exact_counts(
         model.scorer_.scores(rest), rest.groups, rest.labels, len(edges), edges
     ).astype(np.float64)
-    rule = optimal_choice(counts, counts, edges, model._goal()).rule()
+    rule = optimal_choice(counts, counts, edges, model.rule_settings.goal()).rule()
     return accuracy(rule.probabilities(test.groups, model.scorer_.scores(test)), test.labels)
 
 

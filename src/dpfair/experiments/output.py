@@ -9,6 +9,7 @@ from html import escape
 from importlib import resources
 from pathlib import Path
 
+from dpfair.datasets import DATASETS
 from dpfair.experiments.plot import scatter
 from dpfair.experiments.summary import RowResult, TableResult
 
@@ -43,7 +44,7 @@ def markdown(results: Sequence[TableResult]) -> str:
 def heading(result: TableResult) -> str:
     """What a table is about."""
     table = result.table
-    name = {"adult": "Adult", "credit": "Credit Card"}[table.dataset]
+    name = DATASETS[table.dataset].title
     accountant = {"prv": "PRV", "rdp": "moments", "gdp": "GDP"}[table.accountant]
     return f"{name}, epsilon' = {table.epsilon:g}, {accountant} accountant"
 

@@ -57,6 +57,7 @@ def run_all(
     *,
     jobs: int,
     progress: Callable[[int], None] | None = None,
+    execute: Callable[[Run], dict[str, Any]] = execute,
 ) -> dict[str, dict[str, Any]]:
     """Execute what is not finished yet and return all results by run key.
 
@@ -71,7 +72,7 @@ def run_all(
         progress(len(runs) - len(left))
     parallel = Parallel(n_jobs=jobs, return_as="generator_unordered")
     with (folder / FILE).open("a", encoding="utf-8") as file:
-        for key, result in parallel(delayed(_keyed)(run) for run in left):
+        for key, result in parallel(delayed(_keyed)(execute, run) for run in left):
             results[key] = result
             file.write(json.dumps({"key": key, "version": __version__, **result}) + "\n")
             file.flush()
@@ -104,5 +105,5 @@ def finished_runs(folder: Path) -> dict[str, dict[str, Any]]:
     return results
 
 
-def _keyed(run: Run) -> tuple[str, dict[str, Any]]:
+def _keyed(execute: Callable[[Run], dict[str, Any]], run: Run) -> tuple[str, dict[str, Any]]:
     return run.key, execute(run)

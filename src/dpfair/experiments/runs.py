@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfair.data.schema import Categorical, Levels, Numeric
-from dpfair.data.table import as_texts, level_codes
-from dpfair.datasets import load_adult, load_credit
+from dpfair.data.columns import Categorical, Levels, Numeric
+from dpfair.data.encode import as_texts, level_codes
+from dpfair.datasets import DATASETS, load_adult
 from dpfair.datasets.dataset import Dataset
 from dpfair.errors import InputError
 from dpfair.fairness.metrics import accuracy, parity_gap
@@ -91,10 +91,10 @@ def load_split(dataset: str, data: str, seed: int) -> Split:
     ``"honest"``: distinct records, a coin per record, groups as in the schema.
     """
     if data == "honest":
-        loaded = load_adult() if dataset == "adult" else load_credit()
+        loaded = DATASETS[dataset].load()
         parts = coin_split(len(loaded.y), {"fit": 0.75, "test": 0.25}, Noise(10**6 + seed))
         return _with_rows(Split(loaded, parts["fit"], parts["test"]))
-    loaded = load_adult("paper") if dataset == "adult" else load_credit()
+    loaded = load_adult("paper") if dataset == "adult" else DATASETS[dataset].load()
     n = len(loaded.y)
     fit = np.random.RandomState(100).choice(n, size=round(0.75 * n), replace=False)
     sensitive = loaded.schema.sensitive

@@ -1,4 +1,4 @@
-"""Decisions about a whole batch: group rates that agree on the very people decided about."""
+"""Decisions about a whole batch: the group rates are equal within the batch itself."""
 
 from __future__ import annotations
 
@@ -10,14 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfair import validate
+from dpfair.fairness.counting import release_table, table_plan
 from dpfair.fairness.estimate import consistent_counts
-from dpfair.fairness.rates import noise_quantile
-from dpfair.fairness.release import Release, release_table, score_grid
+from dpfair.fairness.laplace_sums import noise_quantile
+from dpfair.fairness.release import Release, score_grid
+from dpfair.privacy.events import exact_epsilon
 from dpfair.privacy.ledger import SEEDED, Ledger
 from dpfair.privacy.noise import Noise
+from dpfair.privacy.plan import UNUSED_DELTA, Budget
 from dpfair.privacy.split import keyed_coins
 
 __all__ = ["BatchDecisions", "decide_batch"]
+
+COUNTING = "count the batch's scores by group"
 
 BATCH_BINS = 200
 """A batch has no labels to count, so a large budget affords fine bins."""
@@ -36,10 +41,10 @@ class BatchDecisions:
     gap_bound
         A bound on the difference between the groups' acceptance rates *in this batch*, with
         probability ``confidence`` over the noise; certain for exact quotas. With a unit it is
-        about the records that were counted, ``rows_per_unit`` of each person at most: whether
-        there were others must not show.
+        about the records that were counted, ``rows_per_unit`` of each person at most, because it
+        must not reveal whether there were others.
     protects
-        What the batch's people can rely on.
+        The guarantee for the people of the batch.
     ledger
         What was charged to the batch, if anything.
     """
@@ -75,9 +80,9 @@ def decide_batch(
 
     Privacy
     -------
-    With ``epsilon`` the cuts come from one noisy table of the batch, charged to a ledger of the
-    batch's own; a decision then depends on the person's own record and on that table. Without
-    it, quotas are exact: whether one is accepted depends on everybody else's score.
+    With ``epsilon`` the cuts come from one noisy table of the batch, charged to a separate ledger;
+    a decision then depends on the person's own record and on that table. Without it, quotas are
+    exact: whether a person is accepted depends on the scores of all others.
     """
     ties = keyed_coins(identities, key)
     if epsilon is None:
@@ -94,8 +99,11 @@ def decide_batch(
             ledger=None,
         )
     validate.positive(epsilon=epsilon)
-    ledger = Ledger(epsilon, 1e-12, relation=relation, rows_per_unit=rows_per_unit, noise=noise)
-    row_epsilon = ledger.row_budget[0]
+    budget = Budget(
+        exact_epsilon(epsilon), UNUSED_DELTA, relation=relation, rows_per_unit=rows_per_unit
+    )
+    row_epsilon = budget.row_epsilon
+    run = table_plan(budget, COUNTING, len(names)).open(noise)
     edges = score_grid(float(row_epsilon))
     if row_epsilon >= 1:
         edges = tuple(i / BATCH_BINS for i in range(1, BATCH_BINS))
@@ -105,10 +113,7 @@ def decide_batch(
         groups[chosen_rows],
         names,
         edges=edges,
-        epsilon=row_epsilon,
-        ledger=ledger,
-        scope="",
-        purpose="count the batch's scores by group",
+        receipt=run["count"],
         dependence="the counted records are the ones decided about",
     )
     chosen = [_cut(release, a, rate) for a, rate in enumerate(rates)]
@@ -124,12 +129,12 @@ def decide_batch(
         gap_bound=largest - smallest if len(names) > 1 else 0.0,
         confidence=confidence,
         protects=(
-            f"every {whom} in the batch, with epsilon = {epsilon:g} against whoever sees all other "
-            f"decisions: those depend on that {whom} only through the noisy table"
-            if ledger.private
+            f"every {whom} in the batch, with epsilon = {epsilon:g} against observers of all other "
+            f"decisions, which depend on that {whom} only through the noisy table"
+            if run.ledger.private
             else f"nobody in the batch: {SEEDED}"
         ),
-        ledger=ledger,
+        ledger=run.ledger,
     )
 
 
@@ -164,7 +169,7 @@ def _cut(release: Release, group: int, rate: float) -> tuple[float, int]:
 
 
 def _range(release: Release, group: int, cell: int, eta: float) -> tuple[float, float]:
-    """The acceptance rate in the batch, whatever the noise was but for a probability eta.
+    """An interval for the acceptance rate in the batch, with error probability eta over the noise.
 
     The cut lies in the cell, so the accepted are between the counts above its two ends. By
     Levy's inequality all partial sums of the noise are within the quantile at eta / 4 of their

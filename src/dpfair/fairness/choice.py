@@ -1,4 +1,4 @@
-"""From a release to a rule: the step that reads no record."""
+"""From a release to a rule; this step reads no record."""
 
 from __future__ import annotations
 
@@ -10,27 +10,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfair.errors import FairnessWarning, InputError, NoRuleError
-from dpfair.fairness.bounds.placement import Window, place
-from dpfair.fairness.estimate import consistent_counts, estimated_masses, labelled_counts
-from dpfair.fairness.optimal import Choice, Goal, merge_small, optimal_choice
+from dpfair.errors import FairnessWarning, NoRuleError
+from dpfair.fairness.bounds.placement import place
+from dpfair.fairness.estimate import estimated_masses, labelled_counts
+from dpfair.fairness.goal import Goal
+from dpfair.fairness.lottery import Choice
+from dpfair.fairness.optimal import optimal_choice
 from dpfair.fairness.release import Release
 from dpfair.fairness.rules import Rule
+from dpfair.fairness.small_groups import threshold_classes
 
-__all__ = [
-    "SMALL_GROUPS",
-    "ChosenRule",
-    "PlannedRates",
-    "best_rule",
-    "corrected_rule",
-    "placed_rule",
-    "planned_rates",
-    "planned_rule",
-]
+__all__ = ["ChosenRule", "best_rule", "corrected_rule", "placed_rule", "planned_rule"]
 
 Floats = NDArray[np.float64]
-
-SMALL_GROUPS = ("merge", "refuse")
 
 # A rule must be better than a constant one by so many standard errors.
 _CLEARLY = 2.0
@@ -43,7 +35,7 @@ class ChosenRule:
     Parameters
     ----------
     rule
-        What is applied to new records.
+        The rule for new records.
     counted
         The release that the rule was found by.
     lottery
@@ -70,14 +62,6 @@ class ChosenRule:
     planned: Rule | None = None
 
 
-@dataclass(frozen=True)
-class PlannedRates:
-    """What planning fixes for the release: a rate for each group, and where to expect its cut."""
-
-    rates: tuple[float, ...]
-    windows: tuple[Window, ...]
-
-
 def best_rule(
     release: Release,
     goal: Goal,
@@ -89,10 +73,10 @@ def best_rule(
     """The most accurate rule for the goal, by the released counts.
 
     Small groups are pooled with others of their family. Between two thresholds of the release a
-    coin decides, so that the rule's rates are those that were counted, also where many records
-    share a score.
+    coin decides, so that the rates of the rule are the counted ones, also if many records have the
+    same score.
     """
-    classes = _classes(release, smallest, small_groups, families)
+    classes = threshold_classes(release, smallest, small_groups, families)
     return _decision(release, _pooled_choice(release, goal, classes), goal)
 
 
@@ -107,11 +91,11 @@ def corrected_rule(
 ) -> ChosenRule:
     """A planned rule, corrected by random flips so that its counted decisions are fair.
 
-    ``decisions`` counts what the planned rule decides about records that had no part in it. Its
-    thresholds are *everybody*, *as planned* and *nobody*: a lottery over them keeps what was
+    ``decisions`` counts what the planned rule decides about records that were not used to plan it.
+    Its thresholds are *everybody*, *as planned* and *nobody*: a lottery over them keeps what was
     accepted with one probability and accepts what was rejected with another, as Algorithm 2 does
     with the decisions of a classifier. Since the planned rule is nearly fair, few decisions are
-    flipped, and the noise of two cells is all that enters.
+    flipped, and only the noise of two cells enters.
     """
     found = best_rule(
         decisions, goal, smallest=smallest, small_groups=small_groups, families=families
@@ -126,54 +110,15 @@ def planned_rule(
 ) -> Rule:
     """The rule that a release of other records will correct; small groups are pooled.
 
-    If the plan's counts allow no rule, these are the scorer's own decisions.
+    If the plan's counts allow no rule, it is the scorer's own decisions.
     """
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FairnessWarning)  # the correction says it
-        classes = _classes(plan, smallest, "merge", families)
+        warnings.simplefilter("ignore", FairnessWarning)  # the correction warns
+        classes = threshold_classes(plan, smallest, "merge", families)
     try:
         return _pooled_choice(plan, goal, classes).rule()
     except NoRuleError:
         return Rule(np.tile([0.0, 1.0], (len(plan.groups), 1)))
-
-
-def planned_rates(
-    plan: Release, goal: Goal, *, smallest: float, ratio: float
-) -> PlannedRates | None:
-    """The rates that a rule should reach, from a release that is not the one to be certified.
-
-    ``ratio`` is the number of records to be counted for each that is planned on. None if a group
-    is too small for a threshold of its own, or the notion has several rates.
-    """
-    if not goal.notion.monotone or (ratio * _sizes(plan) < smallest).any():
-        return None
-    statistic = goal.notion.statistics[0]
-    masses, counts = estimated_masses(plan), labelled_counts(plan)
-    rates = optimal_choice(masses, counts, plan.edges, goal).values(statistic)
-    members = counts[:, list(statistic.labels)].sum(axis=1)
-    windows = [
-        _window(members[a], plan.edges[a], float(rates[a]), ratio, 2 * plan.counts[a].size / t**2)
-        for a, t in enumerate(plan.noise)
-    ]
-    return PlannedRates(tuple(rates.tolist()), tuple(windows))
-
-
-def _window(counts: Floats, edges: Floats, rate: float, ratio: float, noise: float) -> Window:
-    """Where the cut of a group will be, by its planned counts and the variance of their noise."""
-    size, ends = max(float(counts.sum()), 1.0), np.array([0.0, *edges, 1.0])
-    # Both tables have a sampling error, the planned one also its noise.
-    off = math.sqrt((1 + 1 / ratio) * rate * (1 - rate) / size + noise / size**2)
-    below = np.concatenate([[0.0], np.cumsum(counts)])
-    goals = size * np.clip(1 - rate + 3.5 * np.array([-off, off]), 0, 1)
-    first, last = np.clip(np.searchsorted(below, goals, side="right") - 1, 0, len(counts) - 1)
-    # A bin may hold more records than were counted there.
-    unseen = 2 * math.sqrt(noise / len(counts))
-    return Window(
-        ends=tuple(ends[first : last + 2].tolist()),
-        masses=tuple(((counts[first : last + 1] + unseen) / size).clip(0, 1).tolist()),
-        rate=rate,
-        size=ratio * size,
-    )
 
 
 def placed_rule(release: Release, goal: Goal, targets: tuple[float, ...]) -> ChosenRule:
@@ -228,11 +173,11 @@ def _accuracy(release: Release, choice: Choice) -> float:
 
 
 def _constant(release: Release, choice: Choice, goal: Goal) -> Choice | None:
-    """To accept everybody or nobody, if the counts say that this is as good and no less fair.
+    """The constant rule, if it is as good by the counts and no less fair; else None.
 
     It is as good if the rule's advantage is at most two standard errors of the counts that it
     comes from: those of the records about which the two disagree, with their noise. The rule was
-    chosen by these counts, so its advantage looks larger there than it is.
+    chosen by these counts, so its advantage appears larger on them than it is.
     """
     costs = np.array(goal.costs)
     counts = release.counts if release.labelled else choice.masses
@@ -257,41 +202,3 @@ def _constant(release: Release, choice: Choice, goal: Goal) -> Choice | None:
             better = found is None or (worth.sum() > 0) == bool(accepted)
             found = constant if better else found
     return found
-
-
-def _sizes(release: Release) -> Floats:
-    sizes: Floats = consistent_counts(release).sum(axis=(1, 2))
-    return sizes
-
-
-def _visible(release: Release) -> float:
-    """Six standard deviations of the noise on a group's size.
-
-    The rate of a smaller group would be off by a sixth and more, and its threshold with it.
-    """
-    variances = [0.0 if math.isinf(t) else 2 / t**2 for t in release.noise]
-    return 6 * math.sqrt(release.counts[0].size * max(variances))
-
-
-def _classes(
-    release: Release, smallest: float, small_groups: str, families: Sequence[int] | None
-) -> NDArray[np.int64]:
-    """Which groups share a threshold; by released sizes, so this costs nothing."""
-    sizes = _sizes(release)
-    smallest = max(smallest, _visible(release))
-    one_grid = bool((release.edges == release.edges[0]).all())
-    if len(sizes) < 2 or not (sizes < smallest).any() or not one_grid:
-        return np.arange(len(sizes))
-    small = [name for name, n in zip(release.groups, sizes, strict=True) if n < smallest]
-    if small_groups == "refuse":
-        raise InputError(
-            f"Too few records of {', '.join(small)} for a rule of their own "
-            f"(fewer than about {smallest:g}); merge small groups or declare other groups."
-        )
-    warnings.warn(
-        f"Too few records of {', '.join(small)} for a rule of their own: "
-        "small groups share one threshold.",
-        FairnessWarning,
-        stacklevel=4,
-    )
-    return merge_small(sizes, smallest, families)

@@ -29,8 +29,8 @@ def decide(
     """Accept with the rule's probability, by one coin per record.
 
     A ``"keyed"`` coin is a keyed hash of the record's identity: the same applicant always gets the
-    same answer, in any batch, and nobody without the key can predict it. ``"fresh"`` coins are
-    drawn anew at every call. Only records whose probability is not 0 or 1 need a coin.
+    same decision, in any batch, and nobody can predict it without the key. ``"fresh"`` coins are
+    drawn again at every call. Only records whose probability is not 0 or 1 need a coin.
     """
     validate.one_of(COINS, coins=coins)
     probabilities = rule.probabilities(groups, scores)

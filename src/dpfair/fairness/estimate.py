@@ -1,4 +1,4 @@
-"""From noisy counts to a consistent table: post-processing, free of privacy cost."""
+"""From noisy counts to a consistent table: post-processing without privacy cost."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Floats = NDArray[np.float64]
 
 
 def consistent_counts(release: Release) -> Floats:
-    """Counts that records could have: not negative, with sums close to the noisy ones.
+    """Possible counts of records: not negative, with sums close to the noisy ones.
 
     Setting negative counts to zero would bias every sum upwards. Instead the running sums are made
     monotone, half way between the smallest monotone curve above them and the largest below.
@@ -36,8 +36,8 @@ def estimated_masses(release: Release) -> Floats:
 
     The shares are the isotonic regression of the counted ones, weighted by the counts: where they
     fall instead of growing, bins are pooled, which also averages out their noise, and the number
-    of positives of a group does not change. Then accepting from some score on is the best use of
-    any acceptance rate. Without labels the score itself is taken for the share.
+    of positives of a group does not change. A threshold on the score is then optimal for any
+    acceptance rate. Without labels the score itself is used as the share.
     """
     counts = consistent_counts(release)
     mass = counts.sum(axis=1)

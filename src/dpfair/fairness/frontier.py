@@ -1,4 +1,4 @@
-"""Every trade-off between accuracy and fairness that one release offers."""
+"""All trade-offs between accuracy and fairness that follow from one release."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from dpfair.errors import FairnessWarning, InputError, NoRuleError
 from dpfair.fairness.bounds.bands import accuracy_bound, band_bound
 from dpfair.fairness.choice import best_rule
-from dpfair.fairness.optimal import Goal
+from dpfair.fairness.goal import Goal
 from dpfair.fairness.release import Release
 from dpfair.fairness.rules import Rule
 
@@ -45,10 +45,10 @@ def frontier(
 ) -> list[FrontierPoint]:
     """The best rule for each goal that has one; reads the release and nothing else."""
     if not release.labelled:
-        raise InputError("A frontier needs a release of scores by label (rule='optimal').")
+        raise InputError("A frontier needs a release that counts scores by label.")
     points = []
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FairnessWarning)  # was said when the rule was made
+        warnings.simplefilter("ignore", FairnessWarning)  # fit has warned already
         for goal in goals:
             try:
                 found = best_rule(

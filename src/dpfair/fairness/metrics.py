@@ -1,4 +1,4 @@
-"""What is measured on a test set: accuracy, group rates, the parity gap, and their precision."""
+"""Metrics on a test set: accuracy, group rates, the parity gap, and their precision."""
 
 import math
 from collections.abc import Sequence
@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv, ndtr
 
 from dpfair.errors import InputError
+from dpfair.fairness.notions import Notion
 from dpfair.validate import in_open_interval
 
 Floats = NDArray[np.float64]
@@ -50,6 +51,30 @@ def group_rates(decisions: ArrayLike, groups: ArrayLike, n_groups: int) -> Float
     rates = np.full(n_groups, np.nan)
     np.divide(accepted, sizes, out=rates, where=sizes > 0)
     return rates
+
+
+def group_values(
+    notion: Notion, decisions: ArrayLike, groups: ArrayLike, labels: ArrayLike, n_groups: int
+) -> NDArray[np.float64]:
+    """The values of the notion's statistics on records: an array [statistic, group].
+
+    A group without records of the statistic's labels has NaN.
+
+    Examples
+    --------
+    >>> from dpfair.fairness.notions import NOTIONS
+    >>> notion = NOTIONS["equal_opportunity"]
+    >>> group_values(notion, [1, 0, 1, 1], [0, 0, 1, 1], [1, 1, 1, 0], 2).tolist()
+    [[0.5, 1.0]]
+    """
+    accepted = np.asarray(decisions, dtype=np.float64)
+    index, truth = np.asarray(groups), np.asarray(labels)
+    values = []
+    for statistic in notion.statistics:
+        hits = np.where(truth == 1, accepted, 1 - accepted) if statistic.correct else accepted
+        counted = np.isin(truth, statistic.labels)
+        values.append(group_rates(hits[counted], index[counted], n_groups))
+    return np.stack(values)
 
 
 def parity_gap(decisions: ArrayLike, groups: ArrayLike, n_groups: int) -> float:
@@ -97,8 +122,8 @@ def sampling_floor(rate: float, sizes: Sequence[int]) -> float:
 
     .. math:: \int 1 - \prod_a \Phi(x/s_a) - \prod_a (1 - \Phi(x/s_a))\, dx ,
 
-    for two groups :math:`\sqrt{2/\pi}\,\sqrt{t(1-t)(1/n_0+1/n_1)}`. Gaps of this order say nothing
-    about which classifier is fairer.
+    for two groups :math:`\sqrt{2/\pi}\,\sqrt{t(1-t)(1/n_0+1/n_1)}`. Gaps of this order do not
+    show which classifier is fairer.
 
     Examples
     --------

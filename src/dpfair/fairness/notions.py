@@ -1,16 +1,19 @@
-"""Notions of fairness: which rates of the groups have to agree."""
+"""Notions of fairness: which rates are compared between groups.
+
+``NOTIONS`` is the only list of them. Rules, bounds, sentences, reports and help texts read it, so a
+new notion is one row.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dpfair.errors import InputError
-from dpfair.fairness.metrics import group_rates
 
-__all__ = ["NOTIONS", "Notion", "Statistic", "group_values", "notion_of"]
+__all__ = ["NOTIONS", "Notion", "Statistic", "notion_of"]
 
 
 @dataclass(frozen=True)
@@ -24,6 +27,15 @@ class Statistic:
     name: str
     labels: tuple[int, ...] = (0, 1)
     correct: bool = False
+
+    @property
+    def plural(self) -> str:
+        """The name of the rates of several groups.
+
+        >>> Statistic("acceptance rate").plural, Statistic("accuracy").plural
+        ('acceptance rates', 'accuracies')
+        """
+        return f"{self.name[:-1]}ies" if self.name.endswith("y") else f"{self.name}s"
 
 
 @dataclass(frozen=True)
@@ -94,26 +106,3 @@ equalized_odds, accuracy_parity, parity_ratio, got 'fair'.
     if name not in NOTIONS:
         raise InputError(f"Expected notion to be one of {', '.join(NOTIONS)}, got {name!r}.")
     return NOTIONS[name]
-
-
-def group_values(
-    notion: Notion, decisions: ArrayLike, groups: ArrayLike, labels: ArrayLike, n_groups: int
-) -> NDArray[np.float64]:
-    """The values of the notion's statistics on records: an array [statistic, group].
-
-    A group without records of the statistic's labels has NaN.
-
-    Examples
-    --------
-    >>> notion = NOTIONS["equal_opportunity"]
-    >>> group_values(notion, [1, 0, 1, 1], [0, 0, 1, 1], [1, 1, 1, 0], 2).tolist()
-    [[0.5, 1.0]]
-    """
-    accepted = np.asarray(decisions, dtype=np.float64)
-    index, truth = np.asarray(groups), np.asarray(labels)
-    values = []
-    for statistic in notion.statistics:
-        hits = np.where(truth == 1, accepted, 1 - accepted) if statistic.correct else accepted
-        counted = np.isin(truth, statistic.labels)
-        values.append(group_rates(hits[counted], index[counted], n_groups))
-    return np.stack(values)

@@ -1,47 +1,34 @@
-"""The only thing that fairness ever learns about private records: one noisy table of counts."""
+"""Noisy tables of counts: the only information about private records that fairness uses."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from fractions import Fraction
-from typing import Any
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpfair.errors import InputError
 from dpfair.fairness.rates import NoisyRate
-from dpfair.privacy.assumptions import Assumption
-from dpfair.privacy.events import DpEvent, noisy_table
-from dpfair.privacy.ledger import Ledger
 
 __all__ = [
-    "ACCEPTED",
     "HALF",
     "REUSED",
     "UNDECLARED",
     "Release",
     "dependence_of",
-    "exact_counts",
     "grid_of",
-    "release_accepted",
-    "release_exact",
-    "release_table",
     "score_grid",
-    "table_events",
 ]
 
 HALF = (0.5,)
 """The grid of the paper's algorithms: what h rejects and what h accepts."""
 
 UNDECLARED = ("group", "label")
-"""What a record may have that the schema does not declare, in the order of the extra cells."""
+"""The undeclared parts of a record that have extra cells, in the order of the cells."""
 
 REUSED = "the counted records also trained the scorer"
-
-ACCEPTED = "count the accepted by group"
 
 MAX_BINS = 1000
 
@@ -74,7 +61,7 @@ class Release:
         :mod:`dpfair.fairness.bounds.placement`).
     dependence
         Empty if the counted records are independent of each other and of the scorer; otherwise
-        why they are not. Only independent counts say something certain about new records.
+        why they are not. Only independent counts give bounds for new records.
     undeclared
         Noisy counts of the records that are in no other cell, because their ``"group"`` or their
         ``"label"`` is none of the declared ones. Empty if the release does not count them.
@@ -118,7 +105,10 @@ class Release:
             object.__setattr__(self, name, array)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Release) and self.to_json() == other.to_json()
+        return isinstance(other, Release) and all(
+            np.array_equal(getattr(self, part.name), getattr(other, part.name))
+            for part in fields(self)
+        )
 
     @property
     def labelled(self) -> bool:
@@ -133,7 +123,7 @@ class Release:
     def undeclared_rate(self, kind: str) -> NoisyRate:
         """What is known about the share of records whose group (or label) is not declared.
 
-        A negative count is taken for zero: below it, the upper end would shrink with the noise.
+        A negative count is set to zero; otherwise the upper end would be too small.
         """
         count = max(self.undeclared[kind], 0)
         return NoisyRate(
@@ -213,34 +203,6 @@ class Release:
             rejected_cells=max(missed_cells, 1),
         )
 
-    def to_json(self) -> dict[str, Any]:
-        """The release as plain data."""
-        return {
-            "groups": list(self.groups),
-            "edges": self.edges.tolist(),
-            "counts": self.counts.tolist(),
-            "noise": [None if math.isinf(t) else t for t in self.noise],
-            "sizes": None if self.sizes is None else list(self.sizes),
-            "dependence": self.dependence,
-            "grain": self.grain,
-            "undeclared": dict(self.undeclared),
-        }
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Release:
-        """Read a release back."""
-        sizes = data["sizes"]
-        return cls(
-            groups=tuple(str(g) for g in data["groups"]),
-            edges=np.array(data["edges"], dtype=np.float64),
-            counts=np.array(data["counts"]),
-            noise=tuple(math.inf if t is None else float(t) for t in data["noise"]),
-            sizes=None if sizes is None else tuple(int(s) for s in sizes),
-            dependence=str(data["dependence"]),
-            grain=None if data["grain"] is None else int(data["grain"]),
-            undeclared={str(kind): _whole(count) for kind, count in data["undeclared"].items()},
-        )
-
 
 def grid_of(edges: ArrayLike, groups: int) -> Floats:
     """Edges [group, bins - 1], checked; a single row is repeated for every group."""
@@ -271,165 +233,12 @@ def score_grid(epsilon: float) -> tuple[float, ...]:
 
 
 def dependence_of(*, inferred: bool, rows_per_unit: int) -> str:
-    """Why counts of records say nothing certain about new ones, if so.
+    """Why counts of records give no bound for new ones; empty if they do.
 
-    ``inferred`` says that the schema was read off these records.
+    ``inferred``: the schema was read off these records.
     """
     if inferred:
         return "the schema was read off the counted records"
     if rows_per_unit > 1:
         return "several records of one person are not independent"
     return ""
-
-
-def table_events(
-    epsilon: Fraction | float, groups: int, relation: str, *, public_sizes: bool
-) -> list[DpEvent]:
-    """What a release costs: one table, or one count per group when sizes are public."""
-    if public_sizes:
-        # A neighbour moves a group's count by one; two groups' counts when it changes group,
-        # and then both charges apply.
-        return [noisy_table(epsilon, "add_remove") for _ in range(groups)]
-    return [noisy_table(epsilon, relation)]
-
-
-def release_table(
-    scores: ArrayLike,
-    groups: NDArray[np.int64],
-    names: tuple[str, ...],
-    *,
-    labels: NDArray[np.int64] | None = None,
-    edges: ArrayLike = HALF,
-    epsilon: Fraction | float,
-    ledger: Ledger,
-    scope: str,
-    purpose: str = ACCEPTED,
-    dependence: str,
-    grain: int | None = None,
-    by_label: bool = True,
-) -> Release:
-    """Count records by group, label (if given) and bin, with discrete Laplace noise on every cell.
-
-    Records of an undeclared group (code -1) have a cell of their own, and so have those of a
-    declared group and an undeclared label, if labels are given. With ``by_label=False`` labels
-    say only whether they are declared.
-
-    Privacy
-    -------
-    Every record is in one cell. Under add/remove one record moves one cell by one, under
-    replace-one two cells by one: the table costs ``epsilon`` in all, group sizes and undeclared
-    values included, however many cells it has.
-    """
-    [event] = table_events(epsilon, len(names), ledger.relation, public_sizes=False)
-    receipt = ledger.charge(event, scope=scope, purpose=purpose)
-    extra = {"group": groups < 0}
-    if labels is not None:
-        extra["label"] = (groups >= 0) & (labels < 0)
-    declared = ~np.any(list(extra.values()), axis=0)
-    exact = exact_counts(
-        np.asarray(scores)[declared],
-        groups[declared],
-        labels[declared] if labels is not None and by_label else None,
-        len(names),
-        edges,
-    )
-    cells = [*exact.ravel().tolist(), *(int(rows.sum()) for rows in extra.values())]
-    noisy = receipt.draw(event).discrete_laplace(cells)
-    return Release(
-        groups=names,
-        edges=grid_of(edges, len(names)),
-        counts=np.array(noisy[: exact.size]).reshape(exact.shape),
-        noise=(_parameter(event),) * len(names),
-        sizes=None,
-        dependence=dependence,
-        grain=grain,
-        undeclared=dict(zip(extra, noisy[exact.size :], strict=True)),
-    )
-
-
-def release_accepted(
-    scores: ArrayLike,
-    groups: NDArray[np.int64],
-    names: tuple[str, ...],
-    *,
-    epsilon: Fraction | float,
-    ledger: Ledger,
-    scope: str,
-    dependence: str,
-) -> Release:
-    """Algorithm 2, line 2: the accepted of each group with noise, group sizes being public.
-
-    The noise is added to the integer count and then divided. The paper's Laplace noise on the
-    rate, in floating point, would reveal the exact count.
-
-    Privacy
-    -------
-    One record moves the count of its group by at most one: ``epsilon`` per group.
-    """
-    events = table_events(epsilon, len(names), ledger.relation, public_sizes=True)
-    receipts = [ledger.charge(event, scope=scope, purpose=ACCEPTED) for event in events]
-    exact = exact_counts(scores, groups, None, len(names), HALF)
-    public = ledger.assume(Assumption(("group",), scope), exact.sum(axis=(1, 2)))
-    sizes = tuple(int(n) for n in public)
-    accepted = [
-        receipt.draw(event).discrete_laplace([int(count)])[0]
-        for receipt, event, count in zip(receipts, events, exact[:, 0, 1], strict=True)
-    ]
-    return Release(
-        groups=names,
-        edges=grid_of(HALF, len(names)),
-        counts=np.array([[[n - c, c]] for n, c in zip(sizes, accepted, strict=True)]),
-        noise=tuple(_parameter(event) for event in events),
-        sizes=sizes,
-        dependence=dependence,
-    )
-
-
-def release_exact(
-    scores: ArrayLike,
-    groups: NDArray[np.int64],
-    names: tuple[str, ...],
-    *,
-    dependence: str,
-) -> Release:
-    """Algorithm 1, line 1: exact counts. Not private."""
-    exact = exact_counts(scores, groups, None, len(names), HALF)
-    sizes = tuple(int(n) for n in exact.sum(axis=(1, 2)))
-    for name, size in zip(names, sizes, strict=True):
-        if size == 0:
-            raise InputError(f"Group {name!r} has no records to estimate its rate from.")
-    return Release(
-        groups=names,
-        edges=grid_of(HALF, len(names)),
-        counts=exact,
-        noise=(math.inf,) * len(names),
-        sizes=sizes,
-        dependence=dependence,
-    )
-
-
-def exact_counts(
-    scores: ArrayLike,
-    groups: NDArray[np.int64],
-    labels: NDArray[np.int64] | None,
-    k: int,
-    edges: ArrayLike,
-) -> NDArray[np.int64]:
-    """Exact counts [group, label, bin]: private until noise is added."""
-    grid, values = grid_of(edges, k), np.asarray(scores, dtype=np.float64)
-    shape = (k, 1 if labels is None else 2, grid.shape[1] + 1)
-    bins = np.empty(len(values), dtype=np.int64)
-    for a, row in enumerate(grid):
-        bins[groups == a] = np.searchsorted(row, values[groups == a], side="right")
-    cells = np.ravel_multi_index((groups, 0 if labels is None else labels, bins), shape)
-    return np.bincount(cells, minlength=math.prod(shape)).reshape(shape)
-
-
-def _whole(count: Any) -> int:
-    if type(count) is not int:
-        raise InputError("Expected whole counts.")
-    return count
-
-
-def _parameter(event: DpEvent) -> float:
-    return float(getattr(event, "event", event).noise_parameter)

@@ -1,4 +1,4 @@
-"""ChosenRule rules, and the paper's Algorithms 1 and 2 for any number of groups."""
+"""Decision rules, and the paper's Algorithms 1 and 2 for any number of groups."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

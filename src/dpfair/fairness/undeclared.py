@@ -1,25 +1,32 @@
-"""Records that do not fit the schema: how many there are."""
+"""The number of records that do not fit the schema."""
 
 from __future__ import annotations
 
-from fractions import Fraction
+import warnings
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpfair.errors import FairnessWarning
+from dpfair.fairness.counting import release_table
 from dpfair.fairness.rates import Interval
-from dpfair.fairness.release import HALF, REUSED, Release, release_table
-from dpfair.privacy.ledger import Ledger
+from dpfair.fairness.release import HALF, REUSED, Release
+from dpfair.privacy.ledger import Receipt
 
 __all__ = [
+    "ALL",
     "IRREGULAR",
     "irregular_share",
     "many_undeclared",
     "release_irregular",
     "undeclared_shares",
+    "warn_undeclared",
 ]
 
 IRREGULAR = "count records with irregular values"
+
+ALL = ("all",)
+"""The one group of a table that counts irregular records."""
 
 MANY = 0.02
 
@@ -29,9 +36,9 @@ def undeclared_shares(
 ) -> dict[str, tuple[float, Interval | None]]:
     """Of all records, the share with an undeclared ``"group"`` or ``"label"``, as counted.
 
-    All intervals together hold with the confidence. None stands for an interval that records of
-    one person, or of an unknown schema, do not give. That records also trained is no obstacle: what
-    is undeclared does not depend on the scorer.
+    All intervals together hold with the confidence. An interval is None if persons have several
+    records, or if the schema was read off the records. Records that were also used for training
+    are allowed, since what is undeclared does not depend on the scorer.
     """
     certain = release.dependence in ("", REUSED)
     found: dict[str, tuple[float, Interval | None]] = {}
@@ -43,39 +50,44 @@ def undeclared_shares(
 
 
 def release_irregular(
-    irregular: NDArray[np.bool_],
-    *,
-    epsilon: Fraction,
-    ledger: Ledger,
-    scope: str,
-    dependence: str,
+    irregular: NDArray[np.bool_], *, receipt: Receipt, dependence: str
 ) -> Release:
     """Count the records with a feature value that is missing, out of bounds or undeclared.
 
-    In the table of scores they would need cells of their own beside all others, whose noise would
-    widen every bound; so they have a table of two cells, and it has a price of its own.
+    In the table of scores they would need separate cells, whose noise would widen every bound.
+    Therefore they have a separate table of two cells, with its own cost.
     """
     return release_table(
         irregular.astype(np.float64),
         np.zeros(len(irregular), dtype=np.int64),
-        ("all",),
+        ALL,
         edges=HALF,
-        epsilon=epsilon,
-        ledger=ledger,
-        scope=scope,
-        purpose=IRREGULAR,
+        receipt=receipt,
         dependence=dependence,
     )
 
 
+def warn_undeclared(release: Release, confidence: float) -> None:
+    """Warn if by the noisy counts many records have an undeclared group or label."""
+    for kind, (share, ends) in undeclared_shares(release, confidence).items():
+        if many_undeclared(share, ends):
+            warnings.warn(
+                f"By the noisy counts, about {share:.1%} of the records have a {kind} that "
+                "the schema does not declare. They were not used for training, and the "
+                "certificate does not cover them. Compare the schema with the table.",
+                FairnessWarning,
+                stacklevel=4,
+            )
+
+
 def irregular_share(release: Release, confidence: float) -> tuple[float, Interval | None]:
-    """The share of records with an irregular value, and the interval that holds it."""
+    """The share of records with an irregular value, and its interval."""
     rate, certain = release.rate(0, 1), release.dependence in ("", REUSED)
     return rate.estimate, rate.interval(1 - confidence) if certain else None
 
 
 def many_undeclared(share: float, ends: Interval | None) -> bool:
-    """Whether more than a few percent of the records are undeclared, beyond what noise explains.
+    """Whether more than a few percent of the records are undeclared, allowing for the noise.
 
     >>> many_undeclared(0.05, (0.0, 0.1)), many_undeclared(0.05, (0.04, 0.06))
     (False, True)

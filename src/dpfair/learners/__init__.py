@@ -1,1 +1,16 @@
-"""Private scorers: public feature maps, the clipped-gradient core and the models built on it."""
+"""Private training: everything between a budget and a scorer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dpfair.learners.boosting import BoostingLearner
+from dpfair.learners.logistic import LogisticLearner
+
+__all__ = ["LEARNERS"]
+
+LEARNERS: dict[str, type[Any]] = {
+    "logistic": LogisticLearner,
+    "boosting": BoostingLearner,
+}
+"""The learners by the names that files and the command line use. One line is one learner."""

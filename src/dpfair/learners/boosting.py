@@ -3,39 +3,40 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import expit
+from sklearn.base import BaseEstimator
 
 from dpfair import validate
+from dpfair.data.records import Records
 from dpfair.data.schema import Schema
-from dpfair.data.table import Records
-from dpfair.learners.descent import ARITHMETICS, Descent
+from dpfair.errors import InputError
+from dpfair.learners.descent import ARITHMETICS
 from dpfair.learners.exact import MULTIPLIERS, Grid, integer_sums, logistic
-from dpfair.learners.logistic import PrivateLogisticRegression
-from dpfair.learners.scorer import LinearScorer
+from dpfair.learners.logistic import LogisticLearner, LogisticTraining
+from dpfair.learners.protocols import Progress, Tensors, TrainingBudget
+from dpfair.learners.scorer import check_width
 from dpfair.learners.trees import BoostedScorer, RandomTrees
 from dpfair.privacy.accountants import calibrate_event
 from dpfair.privacy.events import DpEvent, compose, gaussian_steps, step_event
-from dpfair.privacy.ledger import Ledger, Receipt
-from dpfair.privacy.payment import ChargeTo
+from dpfair.privacy.ledger import Receipt
 
-__all__ = ["PrivateBoosting"]
+__all__ = ["SENSITIVITY", "BoostingLearner", "BoostingSettings", "BoostingTraining", "boost"]
 
 # A record adds its clipped residual to one leaf and its scaled Hessian to another number of it.
 _CLIP, _HESSIAN_SCALE = 0.5, 0.5
-_SENSITIVITY = math.nextafter(math.hypot(_CLIP, _HESSIAN_SCALE / 4), math.inf)
+SENSITIVITY = math.nextafter(math.hypot(_CLIP, _HESSIAN_SCALE / 4), math.inf)
 _SHRINKAGE, _RIDGE = 0.1, 200.0
 
 
 @dataclass(frozen=True)
-class BoostingPlan:
+class BoostingTraining:
     """The linear run, and the noise multiplier of each tree's leaf sums."""
 
-    linear: Descent
+    linear: LogisticTraining
     trees: int
     multiplier: float
 
@@ -43,18 +44,20 @@ class BoostingPlan:
         validate.within(*MULTIPLIERS, multiplier=self.multiplier)
 
     @property
+    def exact(self) -> bool:
+        """Whether sums and noise are whole numbers."""
+        return self.linear.descent.exact
+
+    @property
     def event(self) -> DpEvent:
         """The cost of both."""
-        trees = gaussian_steps(self.multiplier, 1.0, self.trees, exact=self.linear.exact)
+        trees = gaussian_steps(self.multiplier, 1.0, self.trees, exact=self.exact)
         return compose([self.linear.event, trees])
 
 
-class PrivateBoosting(PrivateLogisticRegression):
-    r"""Private logistic regression, then boosted trees whose structure looks at no record.
-
-    Each tree releases the sum of residuals :math:`y - p`, clipped to 1/2, and of Hessians
-    :math:`p (1 - p)` of every leaf, with Gaussian noise, and moves the log-odds of a leaf by
-    :math:`0.1\, G / (H + 200)`. It pays with large budgets only (docs/results.md).
+@dataclass(eq=False, repr=False, kw_only=True)
+class BoostingSettings:
+    r"""How boosted trees are trained.
 
     Parameters
     ----------
@@ -62,9 +65,25 @@ class PrivateBoosting(PrivateLogisticRegression):
         The number of trees, and of questions in each.
     tree_share
         The part of the training budget (of :math:`\mu^2` in Gaussian privacy) for the trees.
-    epsilon, delta, schema, sensitive, steps, learning_rate, clip, arithmetic, relation, ledger,
-    strict, random_state
-        As in :class:`PrivateLogisticRegression`.
+    steps, learning_rate, clip, arithmetic
+        As in :class:`~dpfair.learners.logistic.LogisticSettings`.
+    """
+
+    trees: int = 300
+    depth: int = 6
+    tree_share: float = 0.3
+    steps: int | None = None
+    learning_rate: float | None = None
+    clip: float | None = None
+    arithmetic: str = "exact"
+
+
+class BoostingLearner(BoostingSettings, BaseEstimator):  # type: ignore[misc]
+    r"""Private logistic regression, then boosted trees whose structure looks at no record.
+
+    Each tree releases the sum of residuals :math:`y - p`, clipped to 1/2, and of Hessians
+    :math:`p (1 - p)` of every leaf, with Gaussian noise, and moves the log-odds of a leaf by
+    :math:`0.1\, G / (H + 200)`. It pays with large budgets only (docs/results.md).
 
     Privacy
     -------
@@ -73,103 +92,81 @@ class PrivateBoosting(PrivateLogisticRegression):
     composition of Gaussians, calibrated by the PLD accountant.
     """
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 1e-5,
-        *,
-        schema: Schema | None = None,
-        sensitive: str | int | None = None,
-        trees: int = 300,
-        depth: int = 6,
-        tree_share: float = 0.3,
-        steps: int | None = None,
-        learning_rate: float | None = None,
-        clip: float | None = None,
-        arithmetic: str = "exact",
-        relation: str = "add_remove",
-        ledger: ChargeTo | str | Path | None = None,
-        strict: bool = False,
-        random_state: int | None = None,
-    ) -> None:
-        super().__init__(
-            epsilon,
-            delta,
-            schema=schema,
-            sensitive=sensitive,
-            steps=steps,
-            learning_rate=learning_rate,
-            clip=clip,
-            arithmetic=arithmetic,
-            relation=relation,
-            ledger=ledger,
-            strict=strict,
-            random_state=random_state,
-        )
-        self.trees = trees
-        self.depth = depth
-        self.tree_share = tree_share
+    quick: ClassVar[dict[str, Any]] = {"steps": 3, "trees": 4, "depth": 2}
 
-    def plan(  # type: ignore[override]
-        self,
-        schema: Schema,
-        epsilon: float,
-        delta: float,
-        *,
-        relation: str,
-        share: float = 1.0,
-        other_events: Sequence[DpEvent] = (),
-    ) -> BoostingPlan:
+    @property
+    def _linear(self) -> LogisticLearner:
+        return LogisticLearner(
+            steps=self.steps,
+            learning_rate=self.learning_rate,
+            clip=self.clip,
+            arithmetic=self.arithmetic,
+        )
+
+    def plan(self, schema: Schema, budget: TrainingBudget) -> BoostingTraining:
         """The runs that a budget buys, before any record is read."""
         validate.in_open_interval(0, 1, tree_share=self.tree_share)
         validate.one_of(ARITHMETICS, arithmetic=self.arithmetic)
         if self.learning_rate is not None:
             validate.positive(learning_rate=self.learning_rate)
+        if self.steps is not None:
+            validate.at_least(1, steps=self.steps)
         RandomTrees(schema, self.trees, self.depth)
-        steps, clip = self._recipe(epsilon)
+        check_width(schema, "binned")
+        steps, clip, rate = self._linear.recipe(budget.epsilon)
 
-        def of(sigma: float) -> BoostingPlan:
+        def of(sigma: float) -> BoostingTraining:
             # Together all queries are as informative as one Gaussian with this multiplier.
             linear = sigma * math.sqrt(steps / (1 - self.tree_share))
             trees = sigma * math.sqrt(self.trees / self.tree_share)
-            return BoostingPlan(self._full_batch(steps, clip, linear), self.trees, trees)
+            return BoostingTraining(
+                self._linear.full_batch(steps, clip, rate, linear), self.trees, trees
+            )
 
         sigma = calibrate_event(
-            lambda sigma: compose([of(sigma).event, *other_events]),
-            epsilon,
-            delta,
-            relation=relation,
+            lambda sigma: of(sigma).event,
+            budget.epsilon,
+            budget.delta,
+            relation=budget.relation,
+            other_events=budget.other_events,
+            stated=budget.stated,
         )
         return of(sigma)
 
-    def _run(  # type: ignore[override]
+    def train(
         self,
-        plan: BoostingPlan,
+        plan: BoostingTraining,
         records: Records,
         schema: Schema,
-        ledger: Ledger,
         receipt: Receipt,
-        epsilon: float,
-        progress: Callable[[int], None] | None,
+        progress: Progress | None = None,
     ) -> BoostedScorer:
-        linear = super()._run(plan.linear, records, schema, ledger, receipt, epsilon, progress)
-        assert isinstance(linear, LinearScorer)
+        """The linear part first, then the trees on top of it."""
+        linear = self._linear.train(plan.linear, records, schema, receipt, progress)
         structure = RandomTrees(schema, self.trees, self.depth)
         odds = linear.log_odds(records)
-        return BoostedScorer(linear, structure, _boost(plan, structure, records, odds, receipt))
+        return BoostedScorer(linear, structure, boost(plan, structure, records, odds, receipt))
+
+    def restore(self, schema: Schema, tensors: Tensors) -> BoostedScorer:
+        """The scorer of a file."""
+        linear = self._linear.restore(schema, {k: v for k, v in tensors.items() if k != "leaves"})
+        if "leaves" not in tensors:
+            raise InputError("It does not hold the weights of a model.")
+        return BoostedScorer(linear, RandomTrees(schema, self.trees, self.depth), tensors["leaves"])
 
 
-def _boost(
-    plan: BoostingPlan,
+def boost(
+    plan: BoostingTraining,
     structure: RandomTrees,
     records: Records,
     odds: np.ndarray[tuple[int], np.dtype[np.float64]],
     receipt: Receipt,
 ) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+    """The numbers of all leaves, one tree after the other."""
     assert records.labels is not None
-    exact = plan.linear.exact
+    exact = plan.exact
     codes, step = structure.codes(records), step_event(plan.multiplier, 1.0, exact=exact)
-    unit = Grid.of(_SENSITIVITY, plan.multiplier).cell
+    unit = Grid.of(SENSITIVITY, plan.multiplier).cell
     values = np.zeros((structure.trees, structure.leaves))
     for tree in range(structure.trees):
         leaf, draw = structure.leaf(tree, codes), receipt.draw(step)
@@ -182,10 +179,10 @@ def _boost(
                 for part in (residual, hessian)
             ]
             units = np.full((2, structure.leaves), unit)
-            noisy = unit * draw.discrete_gaussian(np.stack(whole), units, _SENSITIVITY)
+            noisy = unit * draw.discrete_gaussian(np.stack(whole), units, SENSITIVITY)
         else:
             sums = [np.bincount(leaf, part, structure.leaves) for part in (residual, hessian)]
-            noisy = draw.gaussian(np.stack(sums).astype(np.float64), _SENSITIVITY)
+            noisy = draw.gaussian(np.stack(sums).astype(np.float64), SENSITIVITY)
         gradients, hessians = noisy[0], np.maximum(noisy[1] / _HESSIAN_SCALE, 0)
         values[tree] = _SHRINKAGE * gradients / (hessians + _RIDGE)
         odds = odds + values[tree, leaf]

@@ -293,7 +293,7 @@ def descend(
     step, answers = plan.step_event, list[Float64]()
     flat = _flat_clip(plan, objective)
     if plan.exact and flat is None:
-        raise InputError("Exact arithmetic knows the logistic loss with one clipping norm only.")
+        raise InputError("Exact arithmetic needs the logistic loss and one clipping norm.")
     compiled = compiled and available()
     for t in range(plan.steps):
         draw = receipt.draw(step)

@@ -32,7 +32,7 @@ from dpfair import validate
 from dpfair.learners.compiled import available, exact_logistic_sum
 from dpfair.learners.design import Design
 
-__all__ = ["MULTIPLIERS", "NORMS", "Grid", "integer_sums", "logistic", "logistic_sum"]
+__all__ = ["CHUNK", "MULTIPLIERS", "NORMS", "Grid", "integer_sums", "logistic", "logistic_sum"]
 
 Float64 = NDArray[np.float64]
 Int64 = NDArray[np.int64]
@@ -43,7 +43,7 @@ NORMS = (1e-12, 1e12)
 MULTIPLIERS = (1e-30, 1e30)
 
 _FINEST = 2.0**-30
-_CHUNK = 1 << 14
+CHUNK = 1 << 14
 
 # The table of the logistic function: beyond its reach the function is constant up to 1e-7.
 _REACH, _PER_UNIT = 16.0, 256.0
@@ -123,8 +123,8 @@ def logistic_sum(
         return exact_logistic_sum(design, chosen, targets, parameters, limit, table, steps)
     rows, labels = design.take(chosen), targets[chosen]
     total = np.zeros(design.width, dtype=np.int64)
-    for start in range(0, len(rows), _CHUNK):
-        chunk = slice(start, start + _CHUNK)
+    for start in range(0, len(rows), CHUNK):
+        chunk = slice(start, start + CHUNK)
         total += _chunk_sum(rows.take(chunk), labels[chunk], parameters, limit, grid)
     return total
 
@@ -143,7 +143,7 @@ def _chunk_sum(
 def integer_sums(places: Int64, values: Float64, size: int) -> Int64:
     """For every place, the sum of the whole numbers there, exactly."""
     total = np.zeros(size, dtype=np.int64)
-    for start in range(0, len(places), _CHUNK):
-        chunk = slice(start, start + _CHUNK)
+    for start in range(0, len(places), CHUNK):
+        chunk = slice(start, start + CHUNK)
         total += np.bincount(places[chunk], values[chunk], size).astype(np.int64)
     return total

@@ -7,18 +7,30 @@ must not see the group is given a schema without a sensitive column.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpfair import validate
-from dpfair.data.schema import Numeric, Schema
-from dpfair.data.table import Records
+from dpfair.data.columns import Numeric
+from dpfair.data.records import Records
+from dpfair.data.schema import Schema
 from dpfair.learners.design import Design
 
-__all__ = ["FEATURES", "coarse_codes", "coarse_sizes", "design", "feature_decay", "feature_names"]
+__all__ = [
+    "FEATURES",
+    "bucket",
+    "coarse_codes",
+    "coarse_sizes",
+    "design",
+    "feature_count",
+    "feature_decay",
+    "feature_names",
+]
 
 FEATURES = ("binned", "standardised")
 
@@ -57,7 +69,16 @@ def feature_names(features: str, schema: Schema) -> list[str]:
         groups = [f"group={g}" for g in schema.groups[1:]]
         dense = [*(c.name for c in schema.numeric), *groups, "constant"]
         return dense + [f"{c.name}={v}" for c in schema.categorical for v in c.values]
-    return [name for block in _blocks(schema) for name in block.names]
+    return [name for block in _blocks(schema) for name in block.names()]
+
+
+def feature_count(features: str, schema: Schema) -> int:
+    """The number of parameters; no name is spelled out, for a hostile schema has too many."""
+    validate.one_of(FEATURES, features=features)
+    if features == "standardised":
+        categories = sum(len(column.values) for column in schema.categorical)
+        return len(schema.numeric) + len(schema.groups) + categories
+    return sum(block.size for block in _blocks(schema))
 
 
 def feature_decay(features: str, schema: Schema) -> NDArray[np.float64]:
@@ -68,11 +89,11 @@ def feature_decay(features: str, schema: Schema) -> NDArray[np.float64]:
     """
     validate.one_of(FEATURES, features=features)
     if features == "standardised":
-        return np.zeros(len(feature_names(features, schema)))
+        return np.zeros(feature_count(features, schema))
     blocks = _blocks(schema)
     return np.repeat(
         [EXACT_DECAY if block.scale > 1 else 0.0 for block in blocks],
-        [len(block.names) for block in blocks],
+        [block.size for block in blocks],
     )
 
 
@@ -80,25 +101,32 @@ def feature_decay(features: str, schema: Schema) -> NDArray[np.float64]:
 class _Block:
     """Cells of which a record has at most one."""
 
-    names: list[str]
+    size: int
+    names: Callable[[], list[str]]
     scale: float = 1.0
     always: bool = True  # also for a record of usual values
 
 
 def _blocks(schema: Schema) -> list[_Block]:
-    blocks = [_Block(_bin_names(c), always=c.usual is None) for c in schema.numeric]
+    sizes, groups = coarse_sizes(schema), schema.groups
+    blocks = [
+        _Block(sizes[c.name], partial(_bin_names, c), always=c.usual is None)
+        for c in schema.numeric
+    ]
     for column in schema.categorical:
-        names = [f"{column.name}={v}" for v in column.values] + [f"{column.name} other"]
-        blocks.append(_Block(names, always=column.usual is None))
-    blocks += [_Block([f"group={g}" for g in schema.groups]), _Block(["constant"])]
+        names = partial(_value_names, column.name, column.values, f"{column.name} other")
+        blocks.append(_Block(sizes[column.name], names, always=column.usual is None))
+    blocks.append(_Block(len(groups), partial(_value_names, "group", groups)))
+    blocks.append(_Block(1, partial(list, ["constant"])))
     for number in schema.numeric:
         if number.spiky:
             dense = number.usual is None
-            names = [f"{number.name} exactly, bucket {i}" for i in range(BUCKETS)]
-            blocks.append(_Block(names, DENSE_SCALE if dense else SPARSE_SCALE, always=dense))
+            names = partial(_cell_names, f"{number.name} exactly, bucket", BUCKETS)
+            scale = DENSE_SCALE if dense else SPARSE_SCALE
+            blocks.append(_Block(BUCKETS, names, scale, always=dense))
     for cross in schema.crosses:
-        size = min(math.prod(coarse_sizes(schema)[name] for name in cross), BUCKETS)
-        blocks.append(_Block([f"{' x '.join(cross)}, cell {i}" for i in range(size)]))
+        size = min(math.prod(sizes[name] for name in cross), BUCKETS)
+        blocks.append(_Block(size, partial(_cell_names, f"{' x '.join(cross)}, cell", size)))
     return blocks
 
 
@@ -117,14 +145,14 @@ def _binned(schema: Schema, records: Records) -> Design:
     absent += [None, None]
     for number, values in zip(schema.numeric, records.numeric.T, strict=True):
         if number.spiky:
-            cells.append(_bucket(values))
+            cells.append(bucket(values))
             absent.append(values == number.usual if number.usual is not None else None)
     for cross in schema.crosses:
         sizes = [coarse_sizes(schema)[name] for name in cross]
         code = np.ravel_multi_index([columns[name] for name in cross], sizes).astype(np.int64)
-        cells.append(code if math.prod(sizes) <= BUCKETS else _bucket(code))
+        cells.append(code if math.prod(sizes) <= BUCKETS else bucket(code))
         absent.append(None)
-    starts = np.cumsum([0, *(len(block.names) for block in blocks)])
+    starts = np.cumsum([0, *(block.size for block in blocks)])
     total = int(starts[-1])
     codes = np.empty((len(records), len(blocks)), dtype=np.min_scalar_type(total))
     for i, (code, missing) in enumerate(zip(cells, absent, strict=True)):
@@ -137,7 +165,7 @@ def _binned(schema: Schema, records: Records) -> Design:
         dense=np.empty((len(records), 0)),
         codes=codes,
         cells=total,
-        cell_values=np.repeat(scales, [len(block.names) for block in blocks]),
+        cell_values=np.repeat(scales, [block.size for block in blocks]),
     )
 
 
@@ -169,7 +197,15 @@ def _bin_names(number: Numeric) -> list[str]:
     return [*names, f"{number.name} missing"]
 
 
-def _bucket(values: NDArray[np.float64] | Ints) -> Ints:
+def _value_names(name: str, values: Sequence[str], *more: str) -> list[str]:
+    return [*(f"{name}={value}" for value in values), *more]
+
+
+def _cell_names(name: str, size: int) -> list[str]:
+    return [f"{name} {i}" for i in range(size)]
+
+
+def bucket(values: NDArray[np.float64] | Ints) -> Ints:
     """A fixed hash of numbers (of their bits; all kinds of zero and of NaN are one) to a bucket."""
     numbers = np.where(np.isnan(values), np.nan, values + 0.0).astype("<f8")
     bits = numbers.view(np.uint64)

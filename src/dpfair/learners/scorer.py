@@ -7,12 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dpfair.data.records import Records
 from dpfair.data.schema import Schema
-from dpfair.data.table import Records
 from dpfair.errors import InputError
-from dpfair.learners.features import design, feature_names
+from dpfair.learners.features import design, feature_count
+from dpfair.learners.protocols import Tensors
 
-__all__ = ["LinearScorer"]
+__all__ = ["LinearScorer", "check_width"]
+
+MAX_WEIGHTS = 300_000
+"""Of a model file: more than any fit leads to."""
 
 
 @dataclass(frozen=True)
@@ -24,9 +28,21 @@ class LinearScorer:
     weights: NDArray[np.float64]
 
     def __post_init__(self) -> None:
-        expected = len(feature_names(self.features, self.schema))
+        expected = feature_count(self.features, self.schema)
         if self.weights.shape != (expected,) or not np.isfinite(self.weights).all():
             raise InputError(f"Expected {expected} finite weights for this schema.")
+
+    @classmethod
+    def from_tensors(cls, schema: Schema, features: str, tensors: Tensors) -> LinearScorer:
+        """The scorer of a file."""
+        if set(tensors) != {"weights"} or tensors["weights"].ndim != 1:
+            raise InputError("It does not hold the weights of a model.")
+        check_width(schema, features)
+        return cls(schema, features, tensors["weights"])
+
+    def tensors(self) -> Tensors:
+        """The weights."""
+        return {"weights": self.weights}
 
     def log_odds(self, records: Records) -> NDArray[np.float64]:
         """The estimated log-odds of the positive label, per record."""
@@ -40,6 +56,11 @@ class LinearScorer:
         probabilities: NDArray[np.float64] = expit(self.log_odds(records))
         return probabilities
 
-    def positive(self, records: Records) -> NDArray[np.int64]:
-        """The classifier h(x, a) of the paper: 1 where the score exceeds one half."""
-        return (self.scores(records) > 0.5).astype(np.int64)
+
+def check_width(schema: Schema, features: str) -> None:
+    """Refuse a schema with more parameters than a model file may have."""
+    weights = feature_count(features, schema)
+    if weights > MAX_WEIGHTS:
+        raise InputError(
+            f"Expected at most {MAX_WEIGHTS} weights, got {weights}: declare fewer categories."
+        )

@@ -1,4 +1,4 @@
-"""ChosenRule trees of random structure: drawn without looking at a record, so they cost nothing."""
+"""Decision trees of random structure: drawn without looking at a record, so they cost nothing."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfair import validate
+from dpfair.data.records import Records
 from dpfair.data.schema import Schema
-from dpfair.data.table import Records
 from dpfair.errors import InputError
 from dpfair.learners.features import coarse_codes, coarse_sizes
+from dpfair.learners.protocols import Tensors
 from dpfair.learners.scorer import LinearScorer
 from dpfair.privacy.noise import Noise
 
@@ -91,20 +92,9 @@ class BoostedScorer:
         if self.values.shape != expected or not np.isfinite(self.values).all():
             raise InputError(f"Expected finite leaf values of shape {expected}.")
 
-    @property
-    def schema(self) -> Schema:
-        """The public facts."""
-        return self.linear.schema
-
-    @property
-    def features(self) -> str:
-        """The feature map of the linear part."""
-        return self.linear.features
-
-    @property
-    def weights(self) -> NDArray[np.float64]:
-        """The weights of the linear part."""
-        return self.linear.weights
+    def tensors(self) -> Tensors:
+        """The weights of the linear part, and the numbers of the leaves."""
+        return {**self.linear.tensors(), "leaves": self.values}
 
     def scores(self, records: Records) -> NDArray[np.float64]:
         """The estimated probability of the positive label, per record."""
@@ -115,7 +105,3 @@ class BoostedScorer:
             odds += values[self.structure.leaf(tree, codes)]
         probabilities: NDArray[np.float64] = expit(odds)
         return probabilities
-
-    def positive(self, records: Records) -> NDArray[np.int64]:
-        """1 where the score exceeds one half."""
-        return (self.scores(records) > 0.5).astype(np.int64)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +12,19 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from dpfair.data.table import column_names, row_count, select_columns, take_rows
+from dpfair.data.containers import (
+    column_names,
+    plain_array,
+    row_count,
+    select_columns,
+    take_rows,
+)
+from dpfair.data.encode import row_identities
 from dpfair.errors import InputError
+from dpfair.learners.protocols import Tensors
+from dpfair.methods.inputs import label_classes
 
-__all__ = ["GroupClassifier", "is_fitted"]
+__all__ = ["ClassifierScorer", "GroupClassifier", "StoredClassifier", "TableRecords", "is_fitted"]
 
 
 class GroupClassifier:
@@ -63,8 +73,72 @@ class GroupClassifier:
         return result
 
 
+@dataclass(frozen=True)
+class TableRecords:
+    """Records in the table that they came in, with the codes of their groups."""
+
+    table: Any
+    groups: NDArray[np.int64]
+    labels: NDArray[Any] | None = None
+    units: None = None
+
+    def __len__(self) -> int:
+        return len(self.groups)
+
+    def take(self, rows: NDArray[np.int64]) -> TableRecords:
+        """The chosen rows."""
+        labels = None if self.labels is None else self.labels[rows]
+        return TableRecords(take_rows(self.table, rows), self.groups[rows], labels)
+
+    def with_labels(self, labels: NDArray[Any]) -> TableRecords:
+        """The same rows with labels."""
+        return replace(self, labels=labels)
+
+    def in_first_group(self) -> TableRecords:
+        """The same rows, those of no declared group as if in the first one."""
+        return replace(self, groups=np.maximum(self.groups, 0))
+
+    def identities(self) -> list[bytes]:
+        """What distinguishes one row from another, whatever the container."""
+        return row_identities(self.table, self.groups)
+
+
+@dataclass(frozen=True)
+class ClassifierScorer:
+    """The decisions of a classifier as scores: 1 for positive, else 0."""
+
+    classifier: GroupClassifier
+
+    def scores(self, records: TableRecords) -> NDArray[np.float64]:
+        """What the classifier of the record's group decides."""
+        if len(records) == 0:  # many classifiers refuse an empty table
+            return np.zeros(0)
+        return self.classifier.positive(records.table, records.groups).astype(np.float64)
+
+    def tensors(self) -> Tensors:
+        """Nothing: the classifier is somebody else's."""
+        return {}
+
+
+@dataclass(frozen=True)
+class StoredClassifier:
+    """What a model file says of a classifier, and the classifier if a reader has given it."""
+
+    trained_here: bool
+    given: Any = None
+
+    def predict(self, table: Any) -> NoReturn:
+        """Say what is missing."""
+        raise InputError(
+            "The file of this model does not hold its classifier: "
+            "load it with load_model(path, classifier=...)."
+        )
+
+
 def is_fitted(classifier: Any) -> bool:
     """Whether a classifier can predict already; functions always can."""
+    if isinstance(classifier, StoredClassifier):
+        return not classifier.trained_here
     if isinstance(classifier, Mapping):
         return all(is_fitted(part) for part in classifier.values())
     if isinstance(classifier, BaseEstimator):
@@ -83,7 +157,7 @@ def _classes(classifier: Any, y: Any) -> NDArray[Any]:
     if hasattr(classifier, "classes_"):
         classes = np.asarray(classifier.classes_)
     elif y is not None:
-        classes = np.unique(np.asarray(y))
+        classes = label_classes(plain_array(y))
     else:
         classes = np.array([0, 1])
     if len(classes) != 2:
@@ -103,7 +177,7 @@ def _positive(classifier: Any, table: Any, classes: NDArray[Any]) -> NDArray[np.
     if predictions.shape != (row_count(table),):
         raise InputError(f"Expected one prediction per row, got shape {predictions.shape}.")
     if predictions.dtype.kind == "f" and np.isnan(predictions).any():
-        raise InputError("The classifier returned NaN; nothing was charged.")
+        raise InputError("The classifier returned NaN.")
     if hasattr(classifier, "classes_") or predictions.dtype.kind not in "biuf":
         if not np.isin(predictions, classes).all():
             raise InputError("The classifier predicts something else than its two classes.")

@@ -12,9 +12,6 @@ mode              scopes                      charges
 ``reuse`` with    fit, check (disjoint)       fit: as before; check: one small table with the
 a check                                       whole epsilon
 ================  ==========================  =================================================
-
-The paper's rule knows only the first row, without planning, and with ``composition="basic"`` its
-charges add up.
 """
 
 from __future__ import annotations
@@ -24,55 +21,43 @@ from fractions import Fraction
 
 from dpfair import validate
 from dpfair.errors import BudgetError, InputError
-from dpfair.fairness.release import table_events
-from dpfair.privacy.events import DpEvent
+from dpfair.fairness.notions import Notion
+from dpfair.methods.settings import Division
+from dpfair.privacy.events import exact_epsilon
+from dpfair.privacy.plan import Budget
 
-__all__ = ["MODES", "Division", "certified_share", "corrects", "divide", "divide_algorithm2"]
+__all__ = ["MODES", "Allotment", "certified_share", "certifies", "corrects", "divide", "usable"]
 
 MODES = ("certified", "reuse")
-
-
-ALGORITHM2_RELEASE_SHARE = 1 / 3
 
 MIN_RELEASE = Fraction(1, 10**4)
 
 MAX_PLACED_ROWS = 200_000
 """With more records a planned rule is corrected, whatever epsilon is."""
 
+MAX_PLACED_GROUPS = 20
+"""Placing takes a third of a second per group, longer with more noise. Beyond this many groups, or
+with less than epsilon = 0.1 for two of them, its bounds are too wide to be worth that."""
+
 DECISIONS_PART = Fraction(3, 4)
 """Of a release that corrects a rule: the part of its epsilon that counts the rule's decisions."""
 
 
 @dataclass(frozen=True)
-class Division:
-    """Scopes with their shares of the records, and what each step may cost a record."""
+class Allotment:
+    """Scopes with their shares of the records, and what each step may cost a record.
+
+    None stands for a step that the fit does not have.
+    """
 
     shares: dict[str, float]
     train_scope: str
     release_scope: str
-    check_scope: str | None
-    epsilon: Fraction
-    plan_epsilon: Fraction | None
     release_epsilon: Fraction
-    training_epsilon: Fraction
+    plan_epsilon: Fraction | None = None
     decision_epsilon: Fraction | None = None
     values_epsilon: Fraction | None = None
-
-    def share(self, scope: str) -> float:
-        """The share of the records in a scope."""
-        return self.shares.get(scope, 1.0)
-
-    def events_with_training(self, groups: int, relation: str) -> list[DpEvent]:
-        """What else is charged to the records that train."""
-        tables = [self.plan_epsilon]
-        if self.release_scope == self.train_scope:
-            tables += [self.release_epsilon, self.values_epsilon]
-        return [
-            event
-            for epsilon in tables
-            if epsilon is not None
-            for event in table_events(epsilon, groups, relation, public_sizes=False)
-        ]
+    check_epsilon: Fraction | None = None
 
 
 def certified_share(epsilon: float) -> float:
@@ -118,116 +103,91 @@ def corrects(epsilon: float, rows: int | None) -> bool:
     return assumed * epsilon**2 < 100_000 or assumed > MAX_PLACED_ROWS
 
 
-def divide(
-    epsilon: Fraction,
-    *,
-    mode: str,
-    certifies: str,
-    by_label: bool = False,
-    release_epsilon: Fraction | None,
-    release_share: float | None,
-    check_share: float,
-    values_epsilon: Fraction | None = None,
-) -> Division:
-    """The division for a rule found by linear programming.
+def certifies(
+    notion: Notion, epsilon: Fraction, *, relation: str, groups: int, rows: int | None
+) -> str:
+    """How a certified rule is found, by public numbers alone.
 
-    ``certifies`` says how a certified rule will be found: ``"placed"``, ``"corrected"`` or, for a
-    single group, ``"band"``, which needs no plan. ``by_label`` says that the notion compares
-    records of one label. ``values_epsilon`` is the cost of counting irregular values.
+    ``"placed"``, ``"corrected"`` or, for a single group, ``"band"``, which needs no plan.
     """
+    if groups < 2:
+        return "band"
+    placeable = groups <= MAX_PLACED_GROUPS * min(Fraction(1), epsilon)
+    # To replace a record moves two cells, each with half of epsilon.
+    cell = float(epsilon) / (2 if relation == "replace_one" else 1)
+    if placeable and notion.monotone and not corrects(cell, rows):
+        return "placed"
+    return "corrected"
+
+
+def divide(
+    budget: Budget, settings: Division, *, mode: str, notion: Notion, groups: int, rows: int | None
+) -> Allotment:
+    """The scopes and costs of a fit of :class:`dpfair.PrivateFairClassifier`."""
+
+    def of_a_record(epsilon: float | None) -> Fraction | None:
+        return None if epsilon is None else exact_epsilon(epsilon) / budget.rows_per_unit
+
+    epsilon, given = budget.row_epsilon, of_a_record(settings.release_epsilon)
+    values_epsilon = of_a_record(settings.values_epsilon)
     values = values_epsilon or Fraction(0)
-    if (release_epsilon or 0) + values > epsilon:
+    if (given or 0) + values > epsilon:
         raise BudgetError(
-            f"The release would cost {float((release_epsilon or 0) + values):g}, over the budget "
+            f"The release would cost {float((given or 0) + values):g}, over the budget "
             f"of {float(epsilon):g}; nothing was charged."
         )
+    if values_epsilon is not None:  # to replace a record moves two cells
+        usable(values_epsilon / (2 if budget.relation == "replace_one" else 1), epsilon)
+    check_share, by_label = settings.check_share, notion.needs_labels
     if mode == "certified":
         if check_share:
             raise InputError("check_share belongs to mode='reuse'; certified needs no check.")
-        share = certified_share(float(epsilon)) if release_share is None else release_share
+        share = settings.release_share
+        share = certified_share(float(epsilon)) if share is None else share
         validate.in_open_interval(0, 1, release_share=share)
-        planned, release = (
-            certifies != "band",
-            epsilon - values if release_epsilon is None else release_epsilon,
+        how = certifies(
+            notion, given or epsilon, relation=budget.relation, groups=groups, rows=rows
         )
-        decisions = DECISIONS_PART * release if certifies == "corrected" else None
+        release = epsilon - values if given is None else given
+        decisions = DECISIONS_PART * release if how == "corrected" else None
         plan = counting_epsilon(epsilon, by_label=by_label)
-        if certifies == "corrected":  # flips make up for a noisy plan, and nothing for bad training
+        if how == "corrected":  # flips make up for a noisy plan, and nothing for bad training
             plan = min(plan, epsilon / 5)
-        return Division(
+        return Allotment(
             shares={"train": 1 - share, "release": share},
             train_scope="train",
             release_scope="release",
-            check_scope=None,
-            epsilon=epsilon,
-            plan_epsilon=plan if planned else None,
-            release_epsilon=_usable(release - (decisions or 0), epsilon),
-            training_epsilon=epsilon,
+            release_epsilon=usable(release - (decisions or 0), epsilon),
+            plan_epsilon=None if how == "band" else plan,
             decision_epsilon=decisions,
             values_epsilon=values_epsilon,
         )
-    if release_share is not None:
+    if settings.release_share is not None:
         raise InputError("release_share belongs to mode='certified'; reuse counts all records.")
     if not 0 <= check_share < 1:
         raise InputError(f"Expected check_share in [0, 1), got {check_share}.")
-    counted = release_epsilon
-    if counted is None:
-        counted = counting_epsilon(epsilon, by_label=by_label)
+    counted = counting_epsilon(epsilon, by_label=by_label) if given is None else given
     if not counted + values < epsilon:
         raise InputError("Nothing would be left of epsilon for training.")
-    return Division(
+    scope = "fit" if check_share else ""
+    return Allotment(
         shares={"fit": 1 - check_share, "check": check_share} if check_share else {"": 1.0},
-        train_scope="fit" if check_share else "",
-        release_scope="fit" if check_share else "",
-        check_scope="check" if check_share else None,
-        epsilon=epsilon,
-        plan_epsilon=None,
-        release_epsilon=_usable(counted, epsilon),
-        training_epsilon=epsilon,
+        train_scope=scope,
+        release_scope=scope,
+        release_epsilon=usable(counted, epsilon),
         values_epsilon=values_epsilon,
+        check_epsilon=epsilon if check_share else None,
     )
 
 
-def divide_algorithm2(
-    epsilon: Fraction,
-    *,
-    composition: str,
-    release_epsilon: Fraction | None,
-    release_share: float | None,
-    tables: int,
-) -> Division:
-    """The division for the paper's rule; ``tables`` counts are released if sizes are public."""
-    share = ALGORITHM2_RELEASE_SHARE if release_share is None else release_share
-    validate.in_open_interval(0, 1, release_share=share)
-    tight = composition == "tight"
-    if release_epsilon is None:
-        release_epsilon = epsilon / (tables if tight else max(60, 2 * tables))
-    release = _usable(release_epsilon, epsilon)
-    if tight and tables * release > epsilon:
-        raise BudgetError(
-            f"The release would cost {float(tables * release):g}, over the budget of "
-            f"{float(epsilon):g}; nothing was charged."
-        )
-    left = epsilon if tight else epsilon - tables * release
-    validate.positive(training_epsilon=float(left))
-    return Division(
-        shares={"train": 1 - share, "release": share},
-        train_scope="train",
-        release_scope="release",
-        check_scope=None,
-        epsilon=epsilon,
-        plan_epsilon=None,
-        release_epsilon=release,
-        training_epsilon=left,
-    )
-
-
-def _usable(part: Fraction, epsilon: Fraction) -> Fraction:
+def usable(part: Fraction, epsilon: Fraction) -> Fraction:
     """The part of epsilon that a table of scores gets, if it is enough."""
+    if part <= 0:
+        raise InputError("Nothing would be left of epsilon for the table of scores.")
     if part < MIN_RELEASE:
         needed = float(epsilon * MIN_RELEASE / part)
         raise InputError(
-            f"A table needs at least epsilon = {float(MIN_RELEASE):g} to say anything. It would "
+            f"A table needs at least epsilon = {float(MIN_RELEASE):g} to be useful. It would "
             f"get {float(part):g} of {float(epsilon):g}; with epsilon = {needed:g} it has enough."
         )
     return part

@@ -2,58 +2,65 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
-from sklearn.utils.validation import check_is_fitted
 
 from dpfair import validate
-from dpfair.certificate.claims import Certificate, FairnessClaim, PrivacyClaim
+from dpfair.certificate.fairness import FairnessClaim
+from dpfair.certificate.parity import parity_claim
+from dpfair.certificate.privacy import PrivacyClaim
+from dpfair.data.columns import Categorical, Levels
+from dpfair.data.containers import get_column, row_count
+from dpfair.data.encode import as_texts, level_codes
 from dpfair.data.infer import infer_levels
-from dpfair.data.schema import Levels, Schema, text_of
-from dpfair.data.table import (
-    as_texts,
-    get_column,
-    level_codes,
-    row_count,
-    row_identities,
-    take_rows,
+from dpfair.data.schema import Schema
+from dpfair.data.text import text_of
+from dpfair.errors import InputError, PrivacyLeakWarning
+from dpfair.fairness.counting import release_accepted, release_exact, release_table, table_events
+from dpfair.fairness.release import HALF, Release
+from dpfair.fairness.rules import parity_rule
+from dpfair.learners.protocols import Tensors
+from dpfair.methods.base import PrivateClassifier
+from dpfair.methods.classifiers import (
+    ClassifierScorer,
+    GroupClassifier,
+    StoredClassifier,
+    TableRecords,
+    is_fitted,
 )
-from dpfair.data.tabular import (
+from dpfair.methods.division import usable
+from dpfair.methods.fitted import Fitted
+from dpfair.methods.inputs import (
     MAX_GROUPS,
-    TabularInput,
     check_table,
     column_name,
-    known_groups,
+    free_name,
     label_array,
 )
-from dpfair.errors import FairnessWarning, InputError, PrivacyLeakWarning
-from dpfair.fairness.coins import COINS, decide
-from dpfair.fairness.release import (
-    ACCEPTED,
-    release_accepted,
-    release_exact,
-    release_table,
-    table_events,
-)
-from dpfair.fairness.rules import parity_rule
-from dpfair.methods.classifiers import GroupClassifier, is_fitted
-from dpfair.privacy.events import DpEvent, exact_epsilon
-from dpfair.privacy.ledger import SEEDED, Ledger
-from dpfair.privacy.noise import Noise, noise_source
-from dpfair.privacy.payment import ChargeTo, Payment
-from dpfair.privacy.split import coin_split
+from dpfair.methods.tables import ACCEPTED
+from dpfair.privacy.assumptions import GROUP_SIZES, NO_FACTS, Assumption, Facts
+from dpfair.privacy.payment import ChargeTo
+from dpfair.privacy.plan import UNUSED_DELTA, Budget, FitPlan, Run, Step
 
 __all__ = ["FairPostProcessor"]
 
+EXACT = "the counts are exact, and no noise protects them"
+TRAINED_HERE = "the classifier was trained in fit without noise"
+GROUPS_READ = "the group names were read off the data without paying for it"
+NOT_HELD_OUT = "fit was not told that its records are held out from training (held_out=True)"
 
-class FairPostProcessor(TabularInput, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+
+class FairPostProcessor(PrivateClassifier):
     """Make any binary classifier accept all groups at the same rate, changing it least.
 
     The rates at which the groups are accepted are estimated on the records given to ``fit``:
@@ -81,8 +88,10 @@ class FairPostProcessor(TabularInput, ClassifierMixin, BaseEstimator):  # type: 
         is the gap certified.
     release_share
         The share of records that an unfitted classifier is not trained on.
-    relation, ledger, confidence, coins, strict, random_state
+    relation, ledger, confidence, strict, random_state
         As in :class:`PrivateFairClassifier`.
+    coins
+        As in :class:`~dpfair.methods.settings.FairRule`.
 
     Privacy
     -------
@@ -97,6 +106,13 @@ class FairPostProcessor(TabularInput, ClassifierMixin, BaseEstimator):  # type: 
     >>> fair.rule_.accept.round(2).tolist()
     [[0.0, 0.75], [0.25, 1.0]]
     """
+
+    without_groups = "No sensitive column given: nothing makes the classifier fair."
+    tables = ("count",)
+    counts_undeclared = ("group",)
+    delta = UNUSED_DELTA
+    schema = None
+    epsilon: float | None  # type: ignore[assignment]
 
     def __init__(
         self,
@@ -129,85 +145,166 @@ class FairPostProcessor(TabularInput, ClassifierMixin, BaseEstimator):  # type: 
         self.strict = strict
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None, sensitive_features: Any = None) -> FairPostProcessor:
-        """Estimate the groups' acceptance rates and set the rule; ``y`` only trains."""
-        validate.in_open_interval(
-            0, 1, confidence=self.confidence, release_share=self.release_share
-        )
-        validate.one_of(COINS, coins=self.coins)
-        noise = noise_source(self.random_state)
-        ledger = None
-        if self.epsilon is not None:
-            # Counts are pure: the delta of this ledger is never used.
-            ledger = Ledger(self.epsilon, 1e-12, relation=self.relation, noise=noise)
-        payment = self._post_payment(ledger)
-        table = check_table(self, X, reset=True)
-        self.outcome_ = self._fix_groups(table, sensitive_features)
-        known = self._group_codes(table, sensitive_features)
-        groups = np.maximum(known, 0)
-        everybody = np.arange(row_count(table))
-        names = self._group_names()
-        if is_fitted(self.classifier):
-            # With a budget the labels are private, and a function's classes are 0 and 1.
-            public = y if self.epsilon is None else None
-            self.classifier_ = GroupClassifier(self.classifier, names, public)
-            release = everybody
-            dependence = (
-                ""
-                if self.held_out
-                else "fit was not told that its records are held out from training (held_out=True)"
-            )
+    @property
+    def title(self) -> str:
+        """The method, as certificates name it."""
+        return "Algorithm 1" if self.epsilon is None else "Algorithm 2"
+
+    @property
+    def budget(self) -> Budget:
+        """What the rates may cost; exact ones have none."""
+        return Budget(Fraction(1), 0.5, self.relation) if self.epsilon is None else super().budget
+
+    def check_parameters(self) -> None:
+        """Raise ``InputError`` for parameters that no fit can have."""
+        super().check_parameters()
+        validate.in_open_interval(0, 1, release_share=self.release_share)
+        if not (self.sensitive is None or isinstance(self.sensitive, (str, int))):
+            raise InputError("FairPostProcessor takes the groups from one column.")
+
+    def leaks(self, schema: Schema | None) -> list[str]:
+        """What is read without being paid for."""
+        found = [EXACT] if self.epsilon is None else []
+        found += [] if is_fitted(self.classifier) else [TRAINED_HERE]
+        without_groups = schema is not None and schema.sensitive is None
+        return found + ([GROUPS_READ] if self.groups is None and not without_groups else [])
+
+    def public_facts(self, schema: Schema) -> tuple[Assumption, ...]:
+        """The sizes of the groups, if they are assumed public; exact counts say all."""
+        return (GROUP_SIZES,) if self.public_sizes and self.epsilon is not None else ()
+
+    def check_schema(self, schema: Schema) -> None:
+        """Raise ``InputError`` for a schema that no fit with these parameters has."""
+        groups, column = schema.sensitive, self.sensitive
+        if groups is None:
+            sound = column is None
         else:
+            sound = isinstance(column, int) or groups.name in (column, "sensitive_features")
+            sound &= self.groups is None or tuple(map(text_of, self.groups)) == groups.values
+        own = replace(_schema(groups), label=schema.label)
+        if own != schema or schema.inferred or not sound:
+            raise InputError("The groups of the schema are not those of the settings.")
+
+    def with_groups(self, schema: Schema) -> Schema:
+        """The same: it was made of the groups, which may be given apart from the table."""
+        return schema
+
+    def plan(self, schema: Schema | None = None, facts: Facts = NO_FACTS) -> FitPlan:
+        """What the rates cost, if the groups are declared; nothing for exact ones."""
+        if schema is None:
+            schema = self._declared_schema(None, self.groups)
+        return super().plan(schema, facts)
+
+    def make_plan(self, schema: Schema, budget: Budget, facts: Facts) -> FitPlan:
+        """One table, or with public sizes one count per group."""
+        shares = {"release": 1.0}
+        if not is_fitted(self.classifier):
             if self.held_out:
                 raise InputError(
                     "held_out=True needs a fitted classifier; wrap it in "
                     "sklearn.frozen.FrozenEstimator, or clone and GridSearchCV will unfit it."
                 )
-            labels = label_array(y, len(everybody))
-            train, release = self._split(labels, noise)
-            dependence = ""
-            self.classifier_ = GroupClassifier.train(
-                self.classifier, names, take_rows(table, train), labels[train], groups[train]
-            )
-        self.classes_ = self.classifier_.classes
-        payment.pay()
-        release = release[known[release] >= 0]  # predict refuses records of other groups
-        cells = self.classifier_.positive(take_rows(table, release), groups[release])
-        self._release(cells, groups[release], ledger, dependence)
-        self.coin_key_ = noise.take(32)
-        self.ledger_ = ledger
-        self.certificate_ = self._certify(ledger, trained_here=not is_fitted(self.classifier))
-        return self
-
-    def planned_events(self, schema: Schema | None = None) -> list[tuple[str, str, DpEvent]]:
-        """(scope, purpose, event) of what a fit will charge, if its groups are declared."""
+            shares = {"train": 1 - self.release_share, "release": self.release_share}
         if self.epsilon is None:
-            return []
-        count = 1 if self.groups is None else len(self.groups)
-        if self.groups is None and (self.public_sizes and self.sensitive is not None):
-            raise InputError("The cost per group is known only if the groups are declared.")
-        epsilon = exact_epsilon(self.epsilon) / (count if self.public_sizes else 1)
-        events = table_events(epsilon, count, self.relation, public_sizes=self.public_sizes)
-        return [("release", ACCEPTED, event) for event in events]
+            return FitPlan(budget, (), shares)
+        count = len(schema.groups)
+        whole = budget.row_epsilon
+        epsilon = usable(whole / (count if self.public_sizes else 1), whole)
+        events = table_events(epsilon, count, budget.relation, public_sizes=self.public_sizes)
+        steps = [
+            Step("count" if i == 0 else f"count {i + 1}", "release", ACCEPTED, event, how=HALF)
+            for i, event in enumerate(events)
+        ]
+        return FitPlan(budget, tuple(steps), shares)
 
-    def predict_proba(self, X: Any, sensitive_features: Any = None) -> NDArray[np.float64]:
-        """The exact probabilities of rejection and acceptance, over the coin."""
-        table, groups = self._new_table(X, sensitive_features)
-        accept = self.rule_.probabilities(groups, self.classifier_.positive(table, groups))
-        return np.stack([1 - accept, accept], axis=1)
+    def fit(self, X: Any, y: Any = None, sensitive_features: Any = None) -> Self:
+        """Estimate the groups' acceptance rates and set the rule; ``y`` only trains."""
+        return self._fit(X, y, sensitive_features, None)
 
-    def predict(self, X: Any, sensitive_features: Any = None) -> NDArray[Any]:
-        """The decisions, as class labels."""
-        table, groups = self._new_table(X, sensitive_features)
-        decisions = decide(
-            self.rule_,
-            groups,
-            self.classifier_.positive(table, groups).astype(np.float64),
-            row_identities(table, groups),
-            coins=self.coins,
-            key=self.coin_key_,
+    def train(self, records: TableRecords, run: Run) -> Fitted:
+        """Train the classifier if it is not fitted, and count what it accepts."""
+        names = self.schema_.groups
+        if is_fitted(self.classifier):
+            # With a budget the labels are private, and a function's classes are 0 and 1.
+            public = records.labels if self.epsilon is None else None
+            classifier, counted = GroupClassifier(self.classifier, names, public), records
+        else:
+            labels = records.labels
+            assert labels is not None
+            train, release = self._split(labels, records, run)
+            training, counted = records.take(train).in_first_group(), records.take(release)
+            classifier = GroupClassifier.train(
+                self.classifier, names, training.table, labels[train], training.groups
+            )
+        self.classifier_, self.classes_ = classifier, classifier.classes
+        values = tuple(text_of(value) for value in self.classes_.tolist())
+        self.schema_ = replace(self.schema_, label=Levels(self.schema_.label.name, values))
+        scorer = ClassifierScorer(classifier)
+        # Records of other groups are not counted: predict refuses them.
+        known = counted.take(np.flatnonzero(counted.groups >= 0))
+        release_ = self._release(scorer.scores(known), known.groups, run)
+        return self.choose(Fitted(scorer, {"count": release_}))
+
+    def _release(
+        self, accepted: NDArray[np.float64], groups: NDArray[np.int64], run: Run
+    ) -> Release:
+        names, dependence = self.schema_.groups, self.dependence("count")
+        if self.epsilon is None:
+            return release_exact(accepted, groups, names, dependence=dependence)
+        receipts = [run[step.name] for step in run.plan.steps]
+        if self.public_sizes:
+            return release_accepted(
+                accepted,
+                groups,
+                names,
+                receipts=receipts,
+                assume=run.assume,
+                dependence=dependence,
+            )
+        return release_table(accepted, groups, names, receipt=receipts[0], dependence=dependence)
+
+    def restore(self, tensors: Tensors) -> ClassifierScorer:
+        """The classifier, which a file does not hold."""
+        if tensors:
+            raise InputError("It does not hold the weights of a model.")
+        classifier = self.classifier
+        if isinstance(classifier, StoredClassifier) and classifier.given is not None:
+            classifier = classifier.given
+        self.classifier_ = GroupClassifier(classifier, self.schema_.groups, self.classes_)
+        if not np.array_equal(self.classifier_.classes, self.classes_):
+            raise InputError("The classifier has other classes than the model.")
+        return ClassifierScorer(self.classifier_)
+
+    def choose(self, fitted: Fitted) -> Fitted:
+        """The flips that bring all groups to the middle of their rates."""
+        rates = [rate.estimate for rate in fitted.releases["count"].rates]
+        return replace(fitted, rule=parity_rule(rates))
+
+    def fairness(self, fitted: Fitted) -> FairnessClaim:
+        """A bound on the gap that holds for any rates that fit the counts."""
+        assert fitted.rule is not None
+        return parity_claim(fitted.releases["count"], fitted.rule, self.confidence)
+
+    def dependence(self, step: str) -> str:
+        """Why the counted records are not independent of the classifier, if so."""
+        return "" if self.held_out or not is_fitted(self.classifier) else NOT_HELD_OUT
+
+    def privacy(self) -> PrivacyClaim:
+        """What the released rates protect; the classifier is taken as public."""
+        facts = [fact.text for fact in self.ledger_.assumptions]
+        claim = replace(
+            super().privacy(),
+            delta=0.0,
+            unit="every record given to fit",
+            arithmetic="exact integers",
+            assumed_public=("the classifier", *facts),
+            records=None,
+            records_error=0,
         )
-        return self.classes_[decisions]
+        if self.epsilon is not None:
+            return claim
+        leaks = tuple(self.leaks(self.schema_))  # no noise, so it does not matter where it is from
+        return replace(claim, epsilon=math.inf, spent=math.inf, leaks=leaks)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -215,49 +312,42 @@ class FairPostProcessor(TabularInput, ClassifierMixin, BaseEstimator):  # type: 
             tags.input_tags.allow_nan = get_tags(self.classifier).input_tags.allow_nan
         return tags
 
-    def _post_payment(self, own: Ledger | None) -> Payment:
-        """Refuse what the ledger file cannot pay for, before any record is read."""
-        leak = ""
-        if own is None:
-            leak, own = "exact counts are not", Ledger(1, 0.5)  # of Algorithm 1
-        elif not is_fitted(self.classifier):
-            leak = "a classifier that is trained here without noise is not"
-        elif self.groups is None:
-            leak = "group names that are read off the data are not"
-        return Payment(
-            self.ledger,
-            own,
-            self.planned_events,
-            purpose="fit FairPostProcessor",
-            settings=self.get_params(deep=False),
-            leak=leak,
-            plan_at=lambda epsilon: self._plan_at(epsilon, None),
-        )
-
-    def _new_table(self, X: Any, sensitive_features: Any) -> tuple[Any, NDArray[np.int64]]:
-        check_is_fitted(self)
-        table = check_table(self, X, reset=False)
-        groups = self._group_codes(table, sensitive_features)
-        known_groups(groups, self._group_names())
-        return table, groups
-
-    def _fix_groups(self, table: Any, sensitive_features: Any) -> Levels | None:
-        if sensitive_features is not None:
-            name, values = "sensitive_features", sensitive_features
-        elif self.sensitive is not None:
-            if not isinstance(self.sensitive, (str, int)):
-                raise InputError("FairPostProcessor takes the groups from one column.")
-            name = column_name(table, self.sensitive)
-            values = get_column(table, name)
-        else:
-            warnings.warn(
-                "No sensitive column given: nothing makes the classifier fair.",
-                FairnessWarning,
-                stacklevel=3,
-            )
+    def _declared_schema(self, X: Any, sensitive_features: Any) -> Schema | None:
+        """The groups as a schema; None if their names are read off the data."""
+        if sensitive_features is None and self.sensitive is None:
+            return _schema(None)
+        if self.groups is None:
             return None
-        if self.groups is not None:
-            return Levels(name, tuple(text_of(g) for g in self.groups))
+        name = "sensitive_features"
+        if isinstance(self.sensitive, (str, int)) and (sensitive_features is None or X is None):
+            position = X is not None and not isinstance(self.sensitive, str)
+            name = column_name(X, self.sensitive) if position else str(self.sensitive)
+        return _schema(Levels(name, tuple(text_of(group) for group in self.groups)))
+
+    def _training_records(self, X: Any, y: Any, sensitive_features: Any) -> TableRecords:
+        table = check_table(self, X, reset=True)
+        schema = self._declared_schema(table, sensitive_features)
+        if schema is None:
+            schema = _schema(self._read_groups(table, sensitive_features))
+        self.schema_ = schema
+        records = self._encode(table, sensitive_features)
+        if y is None and is_fitted(self.classifier):
+            return records
+        return records.with_labels(label_array(y, row_count(table)))
+
+    def _encode(self, table: Any, sensitive_features: Any) -> TableRecords:
+        rows, sensitive = row_count(table), self.schema_.sensitive
+        if sensitive is None:
+            return TableRecords(table, np.zeros(rows, dtype=np.int64))
+        if sensitive_features is not None:
+            values = as_texts(sensitive_features)
+        else:
+            values = as_texts(get_column(table, sensitive.name))
+        if len(values) != rows:
+            raise InputError(f"Expected {rows} groups, got {len(values)}.")
+        return TableRecords(table, level_codes(values, sensitive))
+
+    def _read_groups(self, table: Any, sensitive_features: Any) -> Levels:
         if self.epsilon is not None:
             message = (
                 "No groups declared: their names are read off the data, which is not private. "
@@ -265,36 +355,27 @@ class FairPostProcessor(TabularInput, ClassifierMixin, BaseEstimator):  # type: 
             )
             if self.strict:
                 raise InputError(message)
-            warnings.warn(message, PrivacyLeakWarning, stacklevel=3)
+            warnings.warn(message, PrivacyLeakWarning, stacklevel=5)
+        if sensitive_features is not None:
+            name, values = "sensitive_features", sensitive_features
+        else:
+            assert isinstance(self.sensitive, (str, int))
+            name = column_name(table, self.sensitive)
+            values = get_column(table, name)
         return infer_levels(name, values, what="sensitive column", most=MAX_GROUPS)
 
-    def _group_names(self) -> tuple[str, ...]:
-        return self.outcome_.values if self.outcome_ else ("everybody",)
-
-    def _group_codes(self, table: Any, sensitive_features: Any) -> NDArray[np.int64]:
-        if self.outcome_ is None:
-            return np.zeros(row_count(table), dtype=np.int64)
-        if sensitive_features is not None:
-            values = as_texts(sensitive_features)
-        else:
-            values = as_texts(get_column(table, self.outcome_.name))
-        if len(values) != row_count(table):
-            raise InputError(f"Expected {row_count(table)} groups, got {len(values)}.")
-        return level_codes(values, self.outcome_)
-
     def _split(
-        self, labels: NDArray[Any], noise: Noise
+        self, labels: NDArray[Any], records: TableRecords, run: Run
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Who trains the classifier and who is counted, by a coin per record.
 
         Without a budget nothing has to be private, and every class keeps its share in both parts.
         """
         if self.epsilon is not None:
-            shares = {"train": 1 - self.release_share, "release": self.release_share}
-            scopes = coin_split(len(labels), shares, noise)
+            scopes = run.split_records(records)
             return scopes["train"], scopes["release"]
         ranks = np.empty(len(labels))
-        coins = noise.uniforms(len(labels))
+        coins = run.noise.uniforms(len(labels))
         for value in np.unique(labels):
             own = np.flatnonzero(labels == value)
             ranks[own[np.argsort(coins[own])]] = (np.arange(len(own)) + 0.5) / len(own)
@@ -302,53 +383,13 @@ class FairPostProcessor(TabularInput, ClassifierMixin, BaseEstimator):  # type: 
             ranks < self.release_share
         )
 
-    def _release(
-        self,
-        cells: NDArray[np.int64],
-        groups: NDArray[np.int64],
-        ledger: Ledger | None,
-        dependence: str,
-    ) -> None:
-        names = self._group_names()
-        if ledger is None:
-            self.release_ = release_exact(cells, groups, names, dependence=dependence)
-        else:
-            count = release_accepted if self.public_sizes else release_table
-            epsilon = ledger.row_budget[0] / (len(names) if self.public_sizes else 1)
-            self.release_ = count(
-                cells,
-                groups,
-                names,
-                epsilon=epsilon,
-                ledger=ledger,
-                scope="release",
-                dependence=dependence,
-            )
-        self.rule_ = parity_rule([rate.estimate for rate in self.release_.rates])
 
-    def _certify(self, ledger: Ledger | None, *, trained_here: bool) -> Certificate:
-        public, leaks = ["the classifier"], []
-        if ledger is None:
-            leaks.append("the counts are exact, and no noise protects them")
-        else:
-            public += [fact.text for fact in ledger.assumptions]
-            leaks += [] if ledger.private else [SEEDED]
-        if trained_here:
-            leaks.append("the classifier was trained in fit without noise")
-        if self.groups is None and self.outcome_ is not None:
-            leaks.append("the group names were read off the data without paying for it")
-        return Certificate(
-            method="Algorithm 1" if ledger is None else "Algorithm 2",
-            privacy=PrivacyClaim(
-                epsilon=float("inf") if ledger is None else ledger.epsilon,
-                delta=0.0,
-                spent=float("inf") if ledger is None else ledger.spent,
-                relation=self.relation,
-                composition="tight",
-                unit="every record given to fit",
-                arithmetic="exact integers",
-                assumed_public=tuple(public),
-                leaks=tuple(leaks),
-            ),
-            fairness=FairnessClaim.from_release(self.release_, self.rule_, self.confidence),
-        )
+def _schema(groups: Levels | None) -> Schema:
+    """What the method reads of a record: its group and what the classifier decides about it."""
+    taken = () if groups is None else (groups.name,)
+    decision = free_name("the classifier's decision", taken)
+    return Schema(
+        (Categorical(decision, ("rejected", "accepted")),),
+        Levels(free_name("label", taken), ("0", "1")),
+        groups,
+    )

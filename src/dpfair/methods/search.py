@@ -10,47 +10,39 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.model_selection import ParameterGrid
-from sklearn.utils.validation import check_is_fitted
 
 from dpfair import validate
-from dpfair.certificate.claims import (
-    INFERRED_SCHEMA,
-    Certificate,
-    FairnessClaim,
-    PrivacyClaim,
-    arithmetic_of,
-    schema_facts,
-    winners_certificate,
-)
+from dpfair.certificate.certificate import Certificate
 from dpfair.data.schema import Schema
-from dpfair.data.table import Records, as_texts, get_column, take_rows
-from dpfair.data.tabular import TabularInput, column_name, label_array
-from dpfair.errors import BudgetError, FairnessWarning, InputError
-from dpfair.learners.logistic import PrivateLogisticRegression
-from dpfair.methods.fair_classifier import PrivateFairClassifier
+from dpfair.errors import BudgetError, InputError
+from dpfair.methods.base import PrivateClassifier
+from dpfair.methods.fitted import Fitted
+from dpfair.methods.limits import check_plan
 from dpfair.privacy.accountants import epsilon_of
+from dpfair.privacy.assumptions import Facts
 from dpfair.privacy.draw import Draw
 from dpfair.privacy.events import DpEvent, best_of_runs, noisy_table, path_events
 from dpfair.privacy.ledger import Ledger
 from dpfair.privacy.noise import Noise, noise_source
 from dpfair.privacy.payment import ChargeTo, Payment
+from dpfair.privacy.plan import Budget, FitPlan, Run, Step
 from dpfair.privacy.room import Kind
-from dpfair.privacy.split import bound_units, coin_split
 
-__all__ = ["PrivateSearchCV", "Runs"]
+__all__ = ["FinishedRun", "PrivateSearchCV", "Runs", "right_and_wrong"]
 
 # What a run may not choose: the search sets it, or one account could not hold all runs.
+BUDGET = ("epsilon", "delta")
 FIXED = frozenset(
-    {"epsilon", "delta", "schema", "sensitive", "relation", "unit", "rows_per_unit", "ledger"}
+    {*BUDGET, "schema", "sensitive", "relation", "unit", "rows_per_unit", "ledger"}
     | {"confidence", "strict", "verbose", "random_state"}
 )
 # A run's epsilon is found to this relative precision, and tried down to the smallest share.
 PRECISION = 1e-3
 MIN_SHARE = 1e-3
 SCORE_SHARE = 0.25
+SEARCH = "search"
 SEARCHING = "search: the best of several runs"
 
 
@@ -66,10 +58,11 @@ class Runs:
     mean: float
     shape: float
     candidates: tuple[dict[str, Any], ...]
+    plans: tuple[FitPlan, ...]
     event: DpEvent
 
 
-class PrivateSearchCV(TabularInput, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class PrivateSearchCV(MetaEstimatorMixin, PrivateClassifier):  # type: ignore[misc]
     """The best of several private models, at the cost of the whole search.
 
     A random number of times, a candidate is drawn from the grid, fitted on one part of the
@@ -79,8 +72,8 @@ class PrivateSearchCV(TabularInput, MetaEstimatorMixin, ClassifierMixin, BaseEst
     Parameters
     ----------
     estimator
-        A :class:`PrivateFairClassifier` or :class:`PrivateLogisticRegression`. Its budget and seed
-        are not used; its relation, unit and confidence are those of the search.
+        Any :class:`~dpfair.methods.base.PrivateClassifier` with a budget and a schema. Its own
+        budget and seed are not used; its relation, unit and confidence are those of the search.
     param_distributions
         The candidates: parameter name -> list of values. All combinations are equally likely.
         They must not come from the records.
@@ -182,91 +175,134 @@ class PrivateSearchCV(TabularInput, MetaEstimatorMixin, ClassifierMixin, BaseEst
         self.ledger = ledger
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sensitive_features: Any = None) -> PrivateSearchCV:
-        """Charge the search, run it, and keep the winner only."""
-        ledger, template = self._open_ledger(), self._template()
-        records = None
-        if template.schema is None:  # read off the data, with a warning
-            records = template._training_records(X, y, sensitive_features)
-            schema = template.schema_
-        else:
-            schema = template._fix_schema(X, np.empty(0), None, None)
-        runs_at = self._runs_at(template, schema, ledger)
-        runs = self._plan(runs_at, ledger)
-        unit = getattr(template, "unit", None)
-        payment = Payment(
-            self.ledger,
-            ledger,
-            lambda: [("", SEARCHING, runs.event)],
-            purpose="search for a model",
-            settings=self.get_params(deep=False),
-            unit=None if unit is None else column_name(X, unit),
-            leak="a schema that was read off the data is not" if schema.inferred else "",
-            plan_at=self._kind(runs_at, runs.epsilon, schema, ledger),
-        )
-        if records is None:
-            records = template._training_records(X, y, sensitive_features)
-        if "confidence" in template.get_params(deep=False) and schema.sensitive is None:
-            warnings.warn(
-                "No sensitive column given: the model is private, but nothing makes it fair.",
-                FairnessWarning,
-                stacklevel=2,
+    # What the search does not set is the estimator's.
+
+    @property
+    def relation(self) -> str:  # type: ignore[override]
+        """What a neighbouring table is."""
+        relation: str = self.estimator.relation
+        return relation
+
+    @property
+    def unit(self) -> str | int | None:  # type: ignore[override]
+        """The column that identifies a person."""
+        unit: str | int | None = self.estimator.unit
+        return unit
+
+    @property
+    def rows_per_unit(self) -> int:  # type: ignore[override]
+        """How many records of a person are used at most."""
+        rows: int = self.estimator.rows_per_unit
+        return rows
+
+    @property
+    def coins(self) -> str:  # type: ignore[override]
+        """How coins decide."""
+        coins: str = getattr(self, "best_estimator_", self.estimator).coins
+        return coins
+
+    @property
+    def confidence(self) -> float:  # type: ignore[override]
+        """Of the winner's certificate."""
+        return float(self.estimator.confidence)
+
+    @property
+    def strict(self) -> bool:  # type: ignore[override]
+        """Whether an inferred schema is an error."""
+        return bool(self.estimator.strict)
+
+    @property
+    def without_groups(self) -> str:  # type: ignore[override]
+        """The estimator's warning."""
+        return str(self.estimator.without_groups)
+
+    def check_parameters(self) -> None:
+        """Raise ``InputError`` for parameters that no search can have."""
+        plans = isinstance(self.estimator, PrivateClassifier)
+        if not plans or not {*BUDGET, "schema"} <= set(self.estimator.get_params(deep=False)):
+            kind = type(self.estimator).__name__
+            raise InputError(
+                f"A search needs an estimator that plans its cost by a budget and a schema, "
+                f"got {kind}."
             )
-        payment.pay()
-        receipt = ledger.charge(runs.event, scope="", purpose=SEARCHING)
-        template.set_params(schema=schema, sensitive=None)
-        table = _Table(X, label_array(y, len(records)), sensitive_features, records)
-        fitting, validation = table.split(self.validation_share, template, ledger)
-        draw = receipt.draw(runs.event)
-        winner = _best(template, runs, fitting, validation, ledger, draw)
-        if ledger.noise.secure:
-            ledger.noise = Noise()  # what is left of the old one would tell the number of runs
-        self.best_params_, self.best_score_ = winner.params, winner.score
-        self.best_estimator_ = winner.model
-        own = getattr(winner.model, "certificate_", None) or _plain_certificate(winner.model)
-        winner.model.certificate_ = self.certificate_ = winners_certificate(own, ledger)
-        winner.model.ledger_ = self.ledger_ = ledger
-        self.runs_ = runs
-        self.schema_, self.classes_ = winner.model.schema_, winner.model.classes_
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(winner.model, name):
-                setattr(self, name, getattr(winner.model, name))
-        return self
-
-    def predict(self, X: Any, sensitive_features: Any = None) -> NDArray[Any]:
-        """The winner's decisions, as class labels."""
-        check_is_fitted(self)
-        decisions: NDArray[Any] = self.best_estimator_.predict(X, sensitive_features)
-        return decisions
-
-    def predict_proba(self, X: Any, sensitive_features: Any = None) -> NDArray[np.float64]:
-        """The winner's probabilities."""
-        check_is_fitted(self)
-        chances: NDArray[np.float64] = self.best_estimator_.predict_proba(X, sensitive_features)
-        return chances
-
-    def planned_events(self, schema: Schema) -> list[tuple[str, str, DpEvent]]:
-        """(scope, purpose, event) of what a fit will charge, before any record is read."""
-        ledger = self._open_ledger()
-        runs = self._plan(self._runs_at(self._template(), schema, ledger), ledger)
-        return [("", SEARCHING, runs.event)]
-
-    def _open_ledger(self) -> Ledger:
         validate.in_open_interval(0, 1, validation_share=self.validation_share)
         if self.score_epsilon is not None:
             validate.positive(score_epsilon=self.score_epsilon)
-        return Ledger(
-            self.epsilon,
-            self.delta,
-            relation=self.estimator.relation,
-            rows_per_unit=getattr(self.estimator, "rows_per_unit", 1),
-            noise=noise_source(self.random_state),
+
+    def leaks(self, schema: Schema | None) -> list[str]:
+        """What is read without being paid for."""
+        leaks: list[str] = self._template().leaks(schema)
+        return leaks
+
+    def make_plan(self, schema: Schema, budget: Budget, facts: Facts) -> FitPlan:
+        """One step: the best of several runs, with the largest epsilon that the budget allows."""
+        runs_at = self._runs_at(schema, budget)
+
+        def cost(epsilon: float) -> float:
+            return epsilon_of(runs_at(epsilon).event, budget.row_delta, budget.relation)
+
+        runs = runs_at(_largest_within(float(budget.row_epsilon), cost, most=float(budget.epsilon)))
+        share = self.validation_share
+        return FitPlan(
+            budget,
+            (Step(SEARCH, "", SEARCHING, runs.event, how=runs),),
+            {"fit": 1 - share, "validate": share},
         )
+
+    def payment(
+        self, plan: FitPlan, schema: Schema, noise: Noise | None = None, unit: str | None = None
+    ) -> Payment:
+        """Check that the search can be paid for, before any record is read."""
+        if self.ledger is not None:
+            for run in plan[SEARCH].how.plans:
+                check_plan(run, schema, labelled=self.estimator.counts_labels)
+        return Payment(
+            self.ledger,
+            plan,
+            Noise() if noise is None else noise,
+            purpose="search for a model",
+            settings=self.get_params(deep=False),
+            unit=unit,
+            leaks=self.leaks(schema),
+            plan_at=self._kind(plan, schema),
+        )
+
+    def train(self, records: Any, run: Run) -> Fitted:
+        """Run the search and keep the winner only."""
+        runs: Runs = run.plan[SEARCH].how
+        scopes = run.split_records(records)
+        fitting, validation = records.take(scopes["fit"]), records.take(scopes["validate"])
+        # A model has no decision for a record of no declared group.
+        validation = validation.take(np.flatnonzero(validation.groups >= 0))
+        draw = run[SEARCH].draw(runs.event)
+        winner = self._best(runs, fitting, validation, run.ledger, draw)
+        if run.noise.secure:
+            # What is left of the old one would show the number of runs.
+            run.ledger.noise = Noise()
+        self.best_params_, self.best_score_ = winner.params, winner.score
+        self.best_estimator_, self.runs_ = winner.model, runs
+        for fact, value in winner.model.ledger_.facts.items():
+            run.assume(fact, value)
+        winner.model.ledger_ = run.ledger
+        winner.model.certificate_ = winner.model.certify()
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self, name):
+                setattr(winner.model, name, getattr(self, name))
+        fitted: Fitted = winner.model.fitted_
+        return fitted
+
+    def better(self, run: FinishedRun, best: FinishedRun) -> bool:
+        """Whether a run beats the best one so far; of equal scores the first one wins."""
+        return run.score > best.score
+
+    def certify(self) -> Certificate:
+        """The winner's certificate, which is about the whole search."""
+        certificate: Certificate = self.best_estimator_.certificate_
+        return certificate
 
     def _template(self) -> Any:
         """The estimator of a run, but for its epsilon and its candidate's parameters."""
         template = clone(self.estimator)
-        _planned(template)
         settings: dict[str, Any] = {"delta": self.delta, "random_state": None, "verbose": False}
         settings["ledger"] = None  # the search pays for its runs
         if self.schema is not None:
@@ -279,55 +315,104 @@ class PrivateSearchCV(TabularInput, MetaEstimatorMixin, ClassifierMixin, BaseEst
             settings["confidence"] = 1 - (1 - template.confidence) / self.mean_runs
         return template.set_params(**{k: v for k, v in settings.items() if k in own})
 
-    def _runs_at(self, template: Any, schema: Schema, ledger: Ledger) -> Callable[[float], Runs]:
-        """The plan of a search whose runs have this epsilon."""
+    def _declared_schema(self, X: Any, sensitive_features: Any) -> Schema | None:
+        schema: Schema | None = self._template()._declared_schema(X, sensitive_features)
+        return schema
+
+    def _training_records(self, X: Any, y: Any, sensitive_features: Any) -> Any:
+        reader = self._template()
+        records = reader._training_records(X, y, sensitive_features)
+        for name in ("schema_", "classes_", "n_features_in_", "feature_names_in_"):
+            if hasattr(reader, name):
+                setattr(self, name, getattr(reader, name))
+        return records
+
+    def _encode(self, table: Any, sensitive_features: Any) -> Any:
+        return self.best_estimator_._encode(table, sensitive_features)
+
+    def _runs_at(self, schema: Schema, budget: Budget) -> Callable[[float], Runs]:
+        """The runs of a search whose runs have this epsilon."""
         candidates = tuple(ParameterGrid(self.param_distributions))
         taken = FIXED.intersection(name for params in candidates for name in params)
         if taken:
             raise InputError(f"The search itself sets {', '.join(sorted(taken))}; leave it out.")
+        template = self._template()
         models = [_candidate(template, params) for params in candidates]
+        if len({(model.public_facts(schema), *model.leaks(schema)) for model in models}) > 1:
+            # The certificate of the winner would not list what the others took as public.
+            raise InputError("All candidates of a search must take the same facts as public.")
 
         def runs_at(epsilon: float) -> Runs:
-            score = (self.score_epsilon or SCORE_SHARE * epsilon) / ledger.rows_per_unit
-            alternatives = [noisy_table(score, ledger.relation)]
-            for model in models:
-                charges = _planned(model.set_params(epsilon=epsilon))(schema)
-                alternatives += path_events((scope, event) for scope, _, event in charges)
+            score = (self.score_epsilon or SCORE_SHARE * epsilon) / budget.rows_per_unit
+            plans = tuple(model.set_params(epsilon=epsilon).plan(schema) for model in models)
+            alternatives = [noisy_table(score, budget.relation)]
+            for plan in plans:
+                alternatives += path_events(plan.charges)
             event = best_of_runs(alternatives, self.mean_runs, self.shape)
-            return Runs(epsilon, score, self.mean_runs, self.shape, candidates, event)
+            return Runs(epsilon, score, self.mean_runs, self.shape, candidates, plans, event)
 
         return runs_at
 
-    def _plan(self, runs_at: Callable[[float], Runs], ledger: Ledger) -> Runs:
-        row_epsilon, row_delta = ledger.row_budget
-
-        def cost(epsilon: float) -> float:
-            return epsilon_of(runs_at(epsilon).event, row_delta, ledger.relation)
-
-        return runs_at(_largest_within(float(row_epsilon), cost, most=ledger.epsilon))
-
-    def _kind(
-        self, runs_at: Callable[[float], Runs], most: float, schema: Schema, ledger: Ledger
-    ) -> Kind:
+    def _kind(self, plan: FitPlan, schema: Schema) -> Kind:
         """Searches like this one with runs of another epsilon.
 
         A search whose epsilon is what such runs cost together has no larger runs. To look for the
         runs is as quick as to plan one search. For persons with several records the delta of a
         record depends on epsilon, and searches are planned as a whole.
         """
-        if ledger.rows_per_unit > 1:
+        budget = plan.budget
+        if budget.rows_per_unit > 1:
+            return Kind(
+                "this job", lambda at: self._plan_at(at, schema).event, float(budget.epsilon)
+            )
+        runs_at = self._runs_at(schema, budget)
 
-            def whole(epsilon: float) -> DpEvent:
-                other = clone(self).set_params(epsilon=epsilon)
-                [(_, _, event)] = other.planned_events(schema)
-                return event
+        def asked(epsilon: float) -> float:
+            return epsilon_of(runs_at(epsilon).event, budget.row_delta, budget.relation)
 
-            return Kind("this job", whole, ledger.epsilon)
+        runs: Runs = plan[SEARCH].how
+        return Kind("this job", lambda at: runs_at(at).event, runs.epsilon, asked)
 
-        def said(epsilon: float) -> float:
-            return epsilon_of(runs_at(epsilon).event, ledger.row_budget[1], ledger.relation)
+    def _best(
+        self, runs: Runs, fitting: Any, validation: Any, ledger: Ledger, draw: Draw
+    ) -> FinishedRun:
+        """The winner; nothing else leaves this function."""
+        best: FinishedRun | None = None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # as many warnings as runs would count them
+            for _ in range(draw.runs()):
+                finished = self._run(runs, fitting, validation, ledger, draw)
+                if best is None or self.better(finished, best):
+                    best = finished
+        assert best is not None
+        if isinstance(best.model, InputError):
+            raise best.model
+        return best
 
-        return Kind("this job", lambda epsilon: runs_at(epsilon).event, most, said)
+    def _run(
+        self, runs: Runs, fitting: Any, validation: Any, ledger: Ledger, draw: Draw
+    ) -> FinishedRun:
+        noise = ledger.noise
+        chosen = noise.below(len(runs.candidates))
+        seed = None if noise.secure else noise.below(2**32)
+        params = runs.candidates[chosen]
+        model = _candidate(self._template(), params)
+        model.set_params(epsilon=runs.epsilon, random_state=seed)
+        model.schema_, model.classes_ = self.schema_, self.classes_
+        try:
+            model.learn(fitting, runs.plans[chosen].open(noise_source(seed)))
+        except InputError as error:
+            # What a run released can make it fail. Raised at once, a loser's failure would be seen.
+            return FinishedRun(params, error, -math.inf)
+        event = noisy_table(runs.score_epsilon, ledger.relation)
+        charges = [(f"fit/{scope}".rstrip("/"), event) for scope, event in model.plan_.charges]
+        draw.allow([*charges, ("validate", event)])
+        own = Ledger(runs.score_epsilon, ledger.delta, relation=ledger.relation, noise=noise)
+        receipt = own.charge(event, scope="validate", purpose="count right and wrong decisions")
+        # One record moves one of the two counts by one (two counts, if it is replaced).
+        right, wrong = receipt.draw(event).discrete_laplace(right_and_wrong(model, validation))
+        score = min(max(right, 0) / max(right + wrong, 1), 1.0)
+        return FinishedRun(params, model, score)
 
 
 def _largest_within(budget: float, cost: Callable[[float], float], *, most: float) -> float:
@@ -348,130 +433,23 @@ def _largest_within(budget: float, cost: Callable[[float], float], *, most: floa
 
 
 @dataclass(frozen=True)
-class _Table:
-    """Records in the container that they came in, and encoded."""
+class FinishedRun:
+    """A candidate that was fitted and scored; of a run that failed, the error."""
 
-    X: Any
-    labels: NDArray[Any]
-    groups: Any
-    records: Records
-
-    def split(self, share: float, template: Any, ledger: Ledger) -> tuple[_Table, _Table]:
-        """The part to fit on and the part to score on, once for all runs, by coins."""
-        kept, units = np.arange(len(self.records)), None
-        if getattr(template, "unit", None) is not None:
-            units = as_texts(get_column(self.X, column_name(self.X, template.unit)))
-            kept = bound_units(units, ledger.rows_per_unit)
-            units = [units[i] for i in kept.tolist()]
-        shares = {"fit": 1 - share, "validate": share}
-        scopes = coin_split(len(kept), shares, ledger.noise, units)
-        fitting, validation = kept[scopes["fit"]], kept[scopes["validate"]]
-        # A model has no decision for a record of no declared group.
-        declared = self.records.groups[validation] >= 0
-        return self._take(fitting), self._take(validation[declared])
-
-    def _take(self, rows: NDArray[np.int64]) -> _Table:
-        groups = self.groups
-        if groups is not None:
-            values = as_texts(groups)
-            groups = [values[i] for i in rows.tolist()]
-        return _Table(take_rows(self.X, rows), self.labels[rows], groups, self.records.take(rows))
-
-
-@dataclass(frozen=True)
-class _Run:
     params: dict[str, Any]
     model: Any
     score: float
 
 
-def _best(
-    template: Any, runs: Runs, fitting: _Table, validation: _Table, ledger: Ledger, draw: Draw
-) -> _Run:
-    """The winner; nothing else leaves this function."""
-    best: _Run | None = None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # as many warnings as runs would count them
-        for _ in range(draw.runs()):
-            run = _run(template, runs, fitting, validation, ledger, draw)
-            if best is None or run.score > best.score:
-                best = run
-    assert best is not None
-    if isinstance(best.model, InputError):
-        raise best.model
-    return best
-
-
-def _run(
-    template: Any, runs: Runs, fitting: _Table, validation: _Table, ledger: Ledger, draw: Draw
-) -> _Run:
-    noise = ledger.noise
-    params = runs.candidates[noise.below(len(runs.candidates))]
-    seed = None if noise.secure else noise.below(2**32)
-    model = _candidate(template, params).set_params(epsilon=runs.epsilon, random_state=seed)
-    model._may_have_no_rows = True  # coins may send everybody to the other part; it must not show
-    try:
-        model.fit(fitting.X, fitting.labels, fitting.groups)
-    except InputError as error:
-        # What a run released can make it fail. Raised at once, a loser's failure would be seen.
-        return _Run(params, error, -math.inf)
-    model._may_have_no_rows = False
-    event = noisy_table(runs.score_epsilon, ledger.relation)
-    draw.allow(
-        [(f"fit/{e.scope}".rstrip("/"), e.event) for e in model.ledger_.entries]
-        + [("validate", event)]
-    )
-    own = Ledger(runs.score_epsilon, ledger.delta, relation=ledger.relation, noise=noise)
-    receipt = own.charge(event, scope="validate", purpose="count right and wrong decisions")
-    # One record moves one of the two counts by one (two counts, if it is replaced).
-    right, wrong = receipt.draw(event).discrete_laplace(_right_and_wrong(model, validation))
-    score = min(max(right, 0) / max(right + wrong, 1), 1.0)
-    return _Run(params, model, score)
-
-
-def _right_and_wrong(model: Any, table: _Table) -> list[int]:
-    n = len(table.records)
-    if n == 0:
+def right_and_wrong(model: PrivateClassifier, records: Any) -> list[int]:
+    """How many decisions about labelled records are right, and how many are wrong."""
+    if len(records) == 0:
         return [0, 0]
-    labels = table.records.labels
-    assert labels is not None
-    predicted = model.predict(table.X, table.groups)
     # No decision about a record of an undeclared label is right.
-    right = int(np.sum((labels >= 0) & (predicted == model.classes_[np.maximum(labels, 0)])))
-    return [right, n - right]
+    right = int(np.sum((records.labels >= 0) & (model.decide(records) == records.labels)))
+    return [right, len(records) - right]
 
 
 def _candidate(template: Any, params: dict[str, Any]) -> Any:
     own = {name: clone(value, safe=False) for name, value in params.items()}
     return clone(template).set_params(**own)
-
-
-def _planned(model: Any) -> Callable[[Schema], list[tuple[str, str, DpEvent]]]:
-    """What a fit of the model charges, as a function of the schema."""
-    if isinstance(model, (PrivateFairClassifier, PrivateLogisticRegression)):
-        return model.planned_events
-    raise InputError(
-        f"A search needs an estimator that plans its cost, got {type(model).__name__}."
-    )
-
-
-def _plain_certificate(model: PrivateLogisticRegression) -> Certificate:
-    """What a fitted logistic regression promises: privacy."""
-    ledger = model.ledger_
-    public = [schema_facts(model.schema_)]
-    if model.schema_.rows is not None:
-        public.append(f"the size of the data set ({model.schema_.rows} rows)")
-    return Certificate(
-        method="private logistic regression",
-        privacy=PrivacyClaim.from_ledger(
-            ledger,
-            unit="every record",
-            arithmetic=arithmetic_of(ledger, "scores"),
-            assumed_public=public,
-            leaks=[INFERRED_SCHEMA] if model.schema_.inferred else [],
-            records=model.schema_.rows,
-        ),
-        fairness=FairnessClaim.nothing(
-            model.schema_.groups, "logistic regression bounds no gap between groups"
-        ),
-    )

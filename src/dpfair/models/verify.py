@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from dpfair.errors import InputError, LedgerFileError, ModelFileError
-from dpfair.methods.fair_classifier import PrivateFairClassifier
+from dpfair.errors import BudgetError, InputError, LedgerFileError, ModelFileError
+from dpfair.methods.base import PrivateClassifier
 from dpfair.models.file import load_model, model_from_bytes, same_release
 from dpfair.privacy.events import parts
-from dpfair.privacy.ledger_file.file import LedgerFile
-from dpfair.privacy.payment import whole_event
+from dpfair.privacy.ledger_file import LedgerFile
+from dpfair.privacy.plan import whole_event
 
 __all__ = ["Check", "verify_model"]
 
@@ -27,10 +27,11 @@ class Check:
 def verify_model(path: str | Path, ledger: str | Path | None = None) -> list[Check]:
     """Derive again all that a model file claims.
 
-    Reading the file derives the rule from the release, and the certificate from the release and
-    the model's own account, whose costs are computed anew. With a ledger file, its chain is
-    verified and one of its rows must have paid for exactly the charges of the model. The result of
-    a job with a key is in the ledger, too, and must have the release of this model.
+    Reading the file derives the rule from the releases, and the certificate from the releases and
+    the model's own account, whose costs are computed anew. The charges must be those that the
+    model's settings lead to. With a ledger file, its chain is verified and one of its rows must
+    have paid for exactly the charges of the model. The result of a job with a key is in the
+    ledger, too, and must have the release of this model.
     """
     if not Path(path).exists():
         raise InputError(f"There is no model file {path}.")
@@ -38,10 +39,13 @@ def verify_model(path: str | Path, ledger: str | Path | None = None) -> list[Che
         model = load_model(path)
     except ModelFileError as error:
         return [Check("model", False, str(error))]
-    certificate = model.certificate_
+    certificate, rule = model.certificate_, "follows from the released counts"
+    if model.rule_ is None:
+        rule = "accepts scores above one half"
     found = [
-        Check("rule", True, "follows from the released counts"),
-        Check("certificate", True, "follows from the released counts and the account"),
+        Check("rule", True, rule),
+        Check("certificate", True, "derived from the released counts and the account"),
+        _plan_check(model),
         Check(
             "account",
             True,
@@ -56,12 +60,24 @@ def verify_model(path: str | Path, ledger: str | Path | None = None) -> list[Che
     return [*found, *_ledger_checks(model, ledger)]
 
 
-def _ledger_checks(model: PrivateFairClassifier, path: str | Path | None) -> list[Check]:
+def _plan_check(model: PrivateClassifier) -> Check:
+    """Whether the settings lead to the plan, its noise calibrated anew.
+
+    Reading the file has checked all of it but the last tenth of the noise of training.
+    """
+    try:
+        derived = model.replan(model.ledger_.facts, notion=model.fitted_.notion)
+    except (InputError, BudgetError) as error:
+        return Check("plan", False, f"the settings lead to no plan: {error}")
+    if derived.agrees(model.plan_):
+        return Check("plan", True, f"the settings lead to these {len(derived.steps)} charges")
+    return Check("plan", False, "the settings lead to other charges")
+
+
+def _ledger_checks(model: PrivateClassifier, path: str | Path | None) -> list[Check]:
     own = model.ledger_
     if path is None:
-        said = (
-            "no ledger file paid" if own.row is None else f"row {own.row[:16]} is said to have paid"
-        )
+        said = "no ledger file paid" if own.row is None else f"the model names row {own.row[:16]}"
         return [Check("ledger", None, f"not looked at; {said}")]
     try:
         file = LedgerFile(path)
@@ -72,7 +88,7 @@ def _ledger_checks(model: PrivateFairClassifier, path: str | Path | None) -> lis
     return [intact, _payment_check(model, file)]
 
 
-def _payment_check(model: PrivateFairClassifier, file: LedgerFile) -> Check:
+def _payment_check(model: PrivateClassifier, file: LedgerFile) -> Check:
     own = model.ledger_
     if own.row is None:
         return Check("payment", False, "the model was not charged to any ledger file")
@@ -97,7 +113,7 @@ def _payment_check(model: PrivateFairClassifier, file: LedgerFile) -> Check:
     return Check("payment", True, f"{row} paid for this model")
 
 
-def _same_release(model: PrivateFairClassifier, kept: bytes) -> bool:
+def _same_release(model: PrivateClassifier, kept: bytes) -> bool:
     try:
         return same_release(model, model_from_bytes(kept))
     except ModelFileError:

@@ -1,1 +1,1 @@
-"""What privacy costs and where noise comes from; knows nothing of fairness."""
+"""Privacy costs and noise. Nothing here depends on fairness."""

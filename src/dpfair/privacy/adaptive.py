@@ -1,12 +1,12 @@
-r"""What charges cost when each may be chosen after seeing the results of those before it.
+r"""The cost of charges when each may be chosen after seeing the results of earlier ones.
 
 Accountants compose a list of mechanisms that was fixed beforehand. Jobs that share a ledger are
-not: what is asked next may depend on what came out, and then a budget that every possible list
+not fixed: the next job may depend on earlier results, and then a budget that every possible list
 respects may still be overspent. (After a Gaussian with :math:`\mu = 0.2`, three counts of epsilon 1
 or a Gaussian with :math:`\mu = 0.836` both cost 3.677 at delta = 1e-5; choosing between them by the
 first result costs 1.99e-5 at that epsilon.)
 
-A rule that may be applied at every step, whatever was seen, is a *filter*. Let the budget be
+A rule that is valid at every step for any earlier results is a *filter*. Let the budget be
 :math:`(\varepsilon, \delta)`, L the privacy loss of all that one record has paid for, and accept
 a charge if one of these holds afterwards:
 
@@ -17,15 +17,15 @@ a charge if one of these holds afterwards:
   :math:`\delta_k` are fixed with the budget, and the :math:`\delta_k` add up to :math:`\delta`.
 * *First.* It is the only charge, and the accountant allows it.
 
-Then the whole is :math:`(\varepsilon, \delta)`-private. Sums only grow, so what a history ends with
-has held since its beginning. Histories that end with *Sum* have :math:`L \le \varepsilon`, which
-adds nothing to :math:`E[(1 - e^{\varepsilon - L})_+]`. Those that end with :math:`\alpha_k` are
-histories of a process that stops before it would violate that rule, and add :math:`\delta_k` at
-most. Those that end with *First* alone have one charge; it was chosen before anything about the
-record was seen, no rule but *Sum* can follow it, and it adds :math:`\delta` at most.
+Then the whole is :math:`(\varepsilon, \delta)`-private. Sums only grow, so a rule that holds at the
+end of a history has held since its beginning. Histories that end with *Sum* have
+:math:`L \le \varepsilon`, which adds nothing to :math:`E[(1 - e^{\varepsilon - L})_+]`. Those that
+end with :math:`\alpha_k` are histories of a process that stops before it would violate that rule,
+and add :math:`\delta_k` at most. Those that end with *First* alone have one charge; it was chosen
+before any result was seen, no rule but *Sum* can follow it, and it adds :math:`\delta` at most.
 
 Gaussian noise within the budget costs up to a fifth more than in a fixed list; pure charges, and
-the first one, cost nothing more.
+the first one, cost no more.
 """
 
 from __future__ import annotations
@@ -41,11 +41,14 @@ from dpfair.privacy.accountants import ORDERS, renyi_curve
 from dpfair.privacy.alternatives import choices
 from dpfair.privacy.events import DpEvent, from_parts, parts, pure_epsilon
 
-__all__ = ["filter_cost"]
+__all__ = ["SHARES", "filter_cost"]
 
-# The first order suits Gaussian noise that uses up the budget; large pure charges leave less of it
-# to Gaussian noise, for which higher orders are better.
-_SHARES = {1: 1 / 2, 2: 1 / 4, 4: 1 / 8, 8: 1 / 8}
+SHARES = {1: 1 / 2, 2: 1 / 4, 4: 1 / 8, 8: 1 / 8}
+"""Multiples of the first order, and the part of delta of each.
+
+The first order suits Gaussian noise that uses up the budget; large pure charges leave less of it
+to Gaussian noise, for which higher orders are better.
+"""
 
 # Divergences are rounded by less than this part of them, and those of sampled noise by less than
 # 1e-15 for every step; two million steps are the most that a model may have.
@@ -55,7 +58,7 @@ _ROUNDING, _SAMPLED = 1 + 1e-12, 1e-8
 def filter_cost(event: DpEvent, epsilon: Fraction, delta: float, relation: str) -> Fraction:
     """The epsilon of all charges of a record, two at least, under a budget of (epsilon, delta).
 
-    Among alternatives the dearest counts: coins are tossed beforehand.
+    Among alternatives the most expensive one counts, since coins are tossed beforehand.
 
     >>> from dpfair.privacy.accountants import cost
     >>> from dpfair.privacy.events import compose, gaussian_steps
@@ -77,19 +80,19 @@ def _dearest(event: DpEvent, rules: tuple[tuple[int, float], ...], relation: str
     found = [max(float(curve[order]), 0.0) * _ROUNDING + overhead for order, overhead in rules]
     finite = [value for value in found if math.isfinite(value)]  # sampled noise lacks low orders
     if not finite:
-        raise InputError("The noise is too small for so many steps: it protects nobody.")
+        raise InputError("The noise is too small for so many steps: it protects nothing.")
     return Fraction(min(finite))
 
 
 @lru_cache(maxsize=64)
 def _rules(epsilon: float, delta: float) -> tuple[tuple[int, float], ...]:
-    """The position of every order, and the epsilon that it needs beside the divergence."""
-    left = [(epsilon - _overhead(float(order), _SHARES[1] * delta)) / order for order in ORDERS]
+    """The position of every order, and the epsilon that it needs besides the divergence."""
+    left = [(epsilon - _overhead(float(order), SHARES[1] * delta)) / order for order in ORDERS]
     main = float(ORDERS[int(np.argmax(left))])
-    places = [int(np.argmin(np.abs(ORDERS - factor * main))) for factor in _SHARES]
+    places = [int(np.argmin(np.abs(ORDERS - factor * main))) for factor in SHARES]
     return tuple(
         (place, _overhead(float(ORDERS[place]), share * delta) + _SAMPLED)
-        for place, share in zip(places, _SHARES.values(), strict=True)
+        for place, share in zip(places, SHARES.values(), strict=True)
     )
 
 

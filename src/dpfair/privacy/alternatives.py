@@ -1,12 +1,12 @@
-"""What one of several mechanisms costs, alone and among others.
+"""The cost of one of several mechanisms, alone and composed with others.
 
-The choice is a coin that does not depend on the data: in which of the disjoint scopes of a fit a
-record lies. All coins may be tossed before everything else. Given them, a record pays an ordinary
-composition, and both neighbours the same one. Hockey-stick divergences are jointly convex, so the
-worst combination of alternatives bounds the whole, exactly (:func:`choices`).
+The choice is a coin that does not depend on the data: the coin decides in which of the disjoint
+scopes of a fit a record is. All coins can be tossed first. Given the coins, a record pays for an
+ordinary composition, which is the same for both neighbours. Hockey-stick divergences are jointly
+convex, so the worst combination of alternatives bounds the whole, exactly (:func:`choices`).
 
-There are too many combinations for a long list of fits. Those that are left over are bounded one
-by one, by a distribution of losses that dominates all alternatives (:func:`worst_of`). Let
+A long list of fits has too many combinations. The remaining choices are bounded one by one, by a
+distribution of losses that dominates all alternatives (:func:`worst_of`). Let
 ``delta_i(epsilon)`` be the privacy profile of the i-th alternative: the largest hockey-stick
 divergence of order ``exp(epsilon)`` between its outputs on two neighbours, the record removed (or
 added; the two directions are kept apart). By joint convexity the mixture's profile is at most
@@ -16,12 +16,12 @@ added; the two directions are kept apart). By joint convexity the mixture's prof
 As a function of ``a = exp(epsilon)`` every ``delta_i`` is convex, decreasing, one at ``a = 0`` and
 at least ``max(0, 1 - a)``; hence so is their maximum, and every such function is the profile of
 *some* pair of distributions (Zhu, Dong and Wang 2022, Proposition 9). That pair dominates the
-mixture, whatever the coin's bias, and dominating pairs may be composed, also adaptively (their
+mixture for any bias of the coin, and dominating pairs may be composed, also adaptively (their
 Theorem 10). Connecting the values of ``delta`` on a grid by lines (in ``a``) stays above it, by
 convexity, and is the profile of a loss that lives on the grid (Doroshenko et al. 2022).
 
-The price of this bound: a record pays at each epsilon for the alternative that is the worst there,
-although it meets a single one.
+The bound is not tight: at each epsilon a record pays for the alternative that is the worst there,
+although only one alternative applies to it.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ from dpfair.privacy.events import DpEvent, OneOfDpEvent, parts
 
 __all__ = ["MAX_COMBINATIONS", "choices", "worst_of"]
 
-# Each takes the accountant a few hundredths of a second; the bound for the rest costs one or two
-# per cent of epsilon.
+# Each combination takes a few hundredths of a second; the bound for the rest increases epsilon by
+# one or two per cent.
 MAX_COMBINATIONS = 16
 
 
 def choices(leaves: Counter[DpEvent]) -> list[Counter[DpEvent]]:
     """What a record may have paid: every combination of alternatives, with all the rest.
 
-    Choices that would lead beyond ``MAX_COMBINATIONS`` stay in the lists as they are.
+    Choices that would exceed ``MAX_COMBINATIONS`` stay in the lists unchanged.
 
     >>> from dpfair.privacy.events import noisy_table, step_event
     >>> fit = OneOfDpEvent((step_event(2.0, 1.0), noisy_table(1, "add_remove")))
@@ -68,7 +68,7 @@ def choices(leaves: Counter[DpEvent]) -> list[Counter[DpEvent]]:
 
 
 def _most_tossed(alternatives: int, count: int, combinations: int) -> int:
-    """How many of equal coins can be tossed until there are more outcomes than wanted."""
+    """How many equal coins can be tossed without exceeding the number of outcomes."""
     tossed = 0
     while tossed < count and math.comb(tossed + alternatives, tossed + 1) <= combinations:
         tossed += 1

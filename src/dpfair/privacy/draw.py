@@ -1,8 +1,8 @@
-"""The only place where noise meets a private number.
+"""The only place where noise is added to a private number.
 
-A draw belongs to one paid event, and the event alone fixes the sampling rate and the noise: the
-caller cannot ask for less. It is handed the *exact* value and returns the noisy one, so that an
-audit can watch every private number at one door.
+A draw belongs to one paid event, and the event alone determines the sampling rate and the noise:
+the caller cannot ask for less. A draw takes the *exact* value and returns the noisy one, so that an
+audit can observe every private number in one place.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 from dp_accounting.dp_event import (
@@ -31,12 +31,14 @@ from dpfair.privacy.grid import grid_variance
 from dpfair.privacy.noise import Noise
 from dpfair.privacy.repetition import halting_probability
 
-__all__ = ["Draw", "Question"]
+__all__ = ["Draw", "Question", "assumed"]
+
+T = TypeVar("T", bound=np.generic)
 
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """An exact number on its way to the noise, and what is promised about it.
+    """An exact number that gets noise, and what is promised about it.
 
     Parameters
     ----------
@@ -64,6 +66,11 @@ class Question:
     units: NDArray[np.float64] | None = None
 
 
+def assumed(noise: Noise, fact: Assumption, value: NDArray[T]) -> NDArray[T]:
+    """An exact fact about the records that is taken as public; audits can observe it."""
+    return noise.answer(Question("assumed", value, assumption=fact), lambda: value)
+
+
 class Draw:
     """One paid event, ready to be used once.
 
@@ -72,8 +79,8 @@ class Draw:
     (s_1^-2 + s_2^-2 + ...)^(-1/2), and that must not be below s. Accounting them as separately
     sampled mechanisms would under-count.
 
-    A draw of the best of several runs adds no noise itself. It tells how many runs there are, and
-    every run pays for its own noise in a ledger of its own, within what this draw allows.
+    A draw of the best of several runs adds no noise itself. It gives the number of runs; every run
+    pays for its own noise in its own ledger, within the limits of this draw.
     """
 
     __slots__ = (
@@ -110,8 +117,11 @@ class Draw:
         self._precision = _precision(self._multiplier) if self._multiplier else 0.0
         self._batch_open = True
 
+    def __reduce__(self) -> NoReturn:
+        raise ReceiptError("A draw cannot be copied: it would answer twice.")
+
     def batch(self, population: int) -> NDArray[np.int64] | slice:
-        """The Poisson batch that this event paid for; at rate 1, everybody."""
+        """The Poisson batch that this event paid for; at rate 1, all records."""
         if not self._batch_open:
             raise ReceiptError("The batch of this draw was already taken.")
         self._batch_open = False
@@ -137,7 +147,7 @@ class Draw:
             "gaussian", value, self._event, self._scope, sensitivity, noise_multiplier=multiplier
         )
         scale = multiplier * sensitivity
-        # One normal per number: a broadcast would repeat the noise, and differences reveal values.
+        # One normal per number: a broadcast would repeat the noise, and differences would be exact.
         return self._noise.answer(
             question,
             lambda: value + scale * self._noise.normals(value.size).reshape(value.shape),
@@ -146,7 +156,7 @@ class Draw:
     def discrete_gaussian(
         self, value: NDArray[np.int64], units: NDArray[np.float64], sensitivity: float
     ) -> NDArray[np.int64]:
-        """Integers plus exact discrete Gaussian noise, as :mod:`dpfair.privacy.grid` says.
+        """Integers plus exact discrete Gaussian noise; see :mod:`dpfair.privacy.grid`.
 
         Each number counts in steps of its unit; ``sensitivity`` is the largest L2 norm of units
         times one record's contribution. All of it is one sum: a second one needs another draw.
@@ -193,7 +203,7 @@ class Draw:
     def discrete_laplace(self, counts: Sequence[int]) -> list[int]:
         """Integer counts plus exact discrete Laplace noise, one table per draw.
 
-        One neighbour may move the cells only as the paid event says (one cell by one, or two).
+        A neighbour may change only as many cells as the event lists (one or two), each by one.
         """
         if self._laplace is None:
             raise ReceiptError("This draw did not pay for discrete Laplace noise.")
@@ -207,9 +217,9 @@ class Draw:
         return self._noise.answer(question, noisy)
 
     def runs(self) -> int:
-        """How many runs this event paid for, by the law that its cost assumes.
+        """The number of runs that this event paid for, from the distribution that its cost assumes.
 
-        Whoever learns it together with the winner learns more than was paid for.
+        It must stay secret: together with the winner, it reveals more than was paid for.
         """
         if self._search is None or self._started:
             raise ReceiptError("This draw did not pay for a search.")
@@ -218,12 +228,12 @@ class Draw:
         return self._noise.repetitions(halting_probability(self._search.mean, shape), shape)
 
     def allow(self, charges: Iterable[tuple[str, DpEvent]]) -> None:
-        """Refuse a run whose (scope, event) charges are not what this event lets a run cost."""
+        """Refuse a run whose (scope, event) charges differ from those that this event allows."""
         allowed = [] if self._search is None else list(map(parts, self._search.event.events))
         if not all(parts(event) in allowed for event in path_events(charges)):
             raise ReceiptError("A run charged what the search did not pay for.")
 
 
 def _precision(multiplier: float) -> float:
-    """One over the variance; infinite for a multiplier that is no amount of noise."""
+    """One over the variance; infinite for an invalid multiplier."""
     return (1 / multiplier) * (1 / multiplier) if multiplier > 0 else math.inf

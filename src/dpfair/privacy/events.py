@@ -1,14 +1,14 @@
-"""What a mechanism costs, as dp_accounting's frozen event data.
+"""Privacy costs as the frozen events of dp_accounting.
 
 dpfair uses three leaves: a Gaussian (also on a grid of integers), a Poisson-sampled Gaussian and a
-discrete Laplace of sensitivity one, and composes them. Everything an accountant or the ledger
-needs to know about an event is its *parts*: a list of leaves with their multiplicities. The best
-of several runs is one more leaf: what happens inside is not composed, and only Renyi DP knows its
-cost. So is one of several mechanisms, which costs what the dearest of them costs.
+discrete Laplace of sensitivity one, and composes them. Accountants and ledgers use only the *parts*
+of an event: a list of leaves with their multiplicities. The best of several runs is another leaf:
+its runs are not composed, and only Renyi DP has its cost. One of several mechanisms is also a
+leaf, which costs as much as the most expensive of them.
 
-A relation is part of what an event means: a Gaussian's noise multiplier is relative to the
+The meaning of an event depends on the relation: a Gaussian's noise multiplier is relative to the
 largest norm of **one record's contribution** (the accountant doubles it for ``replace_one``),
-while a discrete Laplace event lists every table cell that one neighbour can move.
+while a discrete Laplace event lists every table cell that one neighbour can change.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from numbers import Rational
-from typing import Any
 
 from dp_accounting import NeighboringRelation
 from dp_accounting.dp_event import (
@@ -42,10 +41,9 @@ __all__ = [
     "GridGaussianDpEvent",
     "OneOfDpEvent",
     "best_of_runs",
+    "chooses",
     "compose",
     "drawable",
-    "event_from_json",
-    "event_to_json",
     "exact_epsilon",
     "exact_sum",
     "from_parts",
@@ -55,13 +53,15 @@ __all__ = [
     "parts",
     "path_events",
     "pure_epsilon",
+    "scopes_overlap",
+    "searches",
     "step_event",
 ]
 
-# More repetitions than any run has; beyond it a count is a mistake or an attack.
+# More repetitions than any run has; a larger count is a mistake or an attack.
 MAX_REPETITIONS = 10**9
 MAX_ALTERNATIVES = 10**4
-# A fit has three scopes with different costs at most; each is composed on its own.
+# A fit has at most three scopes with different costs; each is composed separately.
 MAX_SCOPES = 16
 MAX_RUNS = 10**4
 
@@ -75,8 +75,8 @@ class GridGaussianDpEvent(GaussianDpEvent):  # type: ignore[misc]
     """A sum of integer vectors with discrete Gaussian noise: no rounding anywhere.
 
     It costs what the Gaussian of its noise multiplier costs, for every accountant: see
-    :mod:`dpfair.privacy.grid`. It is an event of its own because its noise must be drawn there;
-    so a ledger shows which arithmetic protects the records.
+    :mod:`dpfair.privacy.grid`. It is a separate event because its noise is drawn differently, and
+    so that a ledger shows which arithmetic was used.
     """
 
     __slots__ = ()
@@ -108,7 +108,7 @@ def gaussian_steps(
 def noisy_table(epsilon: Fraction | float | str, relation: str) -> DpEvent:
     """A table of counts with discrete Laplace noise that costs ``epsilon`` in all.
 
-    Adding or removing a record moves one cell by one; replacing a record moves two cells by
+    Adding or removing a record changes one cell by one; replacing a record changes two cells by
     one, so each cell then gets noise for ``epsilon / 2``. The parameter is rounded down to a
     float, hence the true cost never exceeds the stated one.
     """
@@ -131,7 +131,7 @@ def exact_epsilon(epsilon: Fraction | float | str) -> Fraction:
     """
     try:
         if isinstance(epsilon, str) and "/" not in epsilon:
-            validate.positive(epsilon=float(epsilon))  # "1e999999999" is short, the number is not
+            validate.positive(epsilon=float(epsilon))  # "1e999999999" would be a huge number
         exact = Fraction(epsilon if isinstance(epsilon, (str, Rational)) else float(epsilon))
         rounded = float(exact)
     except (TypeError, ValueError, OverflowError, ZeroDivisionError) as error:
@@ -144,14 +144,14 @@ def exact_epsilon(epsilon: Fraction | float | str) -> Fraction:
 class OneOfDpEvent(DpEvent):  # type: ignore[misc]
     """One of several mechanisms, chosen without looking at a record.
 
-    The choice may be a coin for every record (in which scope it lies: a whole fit with disjoint
-    scopes is one such event) or for the whole run (with which settings). Given the coin, both
-    neighbours face the same alternative, and hockey-stick divergences are jointly convex: the
+    The choice may be a coin for every record (which scope it is in: a whole fit with disjoint
+    scopes is one such event) or for the whole run (which settings it has). Given the coin, both
+    neighbours have the same alternative, and hockey-stick divergences are jointly convex: the
     mixture's delta at any epsilon is at most that of the alternative that is the worst there.
-    Renyi divergences are quasi-convex, so the same holds at every order. What several choices
-    cost together is said in :mod:`dpfair.privacy.alternatives`.
+    Renyi divergences are quasi-convex, so the same holds at every order. The cost
+    of several choices together is described in :mod:`dpfair.privacy.alternatives`.
 
-    The order of the alternatives and the way they were composed mean nothing.
+    The order of the alternatives and the way they were composed have no meaning.
     """
 
     events: tuple[DpEvent, ...]
@@ -168,7 +168,7 @@ class OneOfDpEvent(DpEvent):  # type: ignore[misc]
 
 
 def best_of_runs(alternatives: Iterable[DpEvent], mean: float, shape: float) -> DpEvent:
-    """A random number of runs, each one of the alternatives, of which only the best is released.
+    """A random number of runs, each one of the alternatives; only the best run is released.
 
     ``mean`` and ``shape`` are those of :mod:`dpfair.privacy.repetition`.
     """
@@ -182,7 +182,7 @@ def best_of_runs(alternatives: Iterable[DpEvent], mean: float, shape: float) -> 
 
 
 def path_events(charges: Iterable[tuple[str, DpEvent]]) -> list[DpEvent]:
-    """All that a record pays, for every scope that it may lie in.
+    """The whole cost of a record, for every scope that it may be in.
 
     >>> len(path_events([("", step_event(1, 1)), ("a", step_event(2, 1)), ("b", step_event(3, 1))]))
     3
@@ -190,6 +190,15 @@ def path_events(charges: Iterable[tuple[str, DpEvent]]) -> list[DpEvent]:
     listed = list(charges)
     leaves = dict.fromkeys(scope for scope, _ in listed)
     return [compose([e for scope, e in listed if _contains(scope, leaf)]) for leaf in leaves]
+
+
+def scopes_overlap(one: str, other: str) -> bool:
+    """Whether a record may be in both scopes.
+
+    >>> scopes_overlap("", "train"), scopes_overlap("train", "release")
+    (True, False)
+    """
+    return _contains(one, other) or _contains(other, one)
 
 
 def _contains(scope: str, leaf: str) -> bool:
@@ -236,11 +245,11 @@ def from_parts(leaves: Mapping[DpEvent, int]) -> DpEvent:
 
 
 def drawable(event: DpEvent) -> Counter[DpEvent]:
-    """What one payment lets a mechanism draw: leaves, but a repeated Laplace event as a whole.
+    """What a mechanism may draw for one payment: leaves, and repeated Laplace events as a whole.
 
-    The repetition of a table's Laplace event lists the cells that one neighbour moves. It is one
-    table, and its parts do not pay for several. A choice is not drawn at all: whoever makes it
-    has a ledger of its own, with a charge for every scope.
+    The repetition of a table's Laplace event lists the cells that one neighbour changes. It pays
+    for one table, not for several. A choice is not drawn at all: the job that makes the choice has
+    its own ledger, with a charge for every scope.
 
     >>> drawable(gaussian_steps(2.0, 1.0, 3))
     Counter({GaussianDpEvent(noise_multiplier=2.0): 3})
@@ -252,13 +261,24 @@ def drawable(event: DpEvent) -> Counter[DpEvent]:
         for inner in event.events:
             total.update(drawable(inner))
         return total
-    if isinstance(event, SelfComposedDpEvent) and (pure_epsilon(event) is None or _chooses(event)):
+    if isinstance(event, SelfComposedDpEvent) and (pure_epsilon(event) is None or chooses(event)):
         return Counter({e: n * event.count for e, n in drawable(event.event).items()})
     return Counter() if isinstance(event, OneOfDpEvent) else Counter({event: 1})
 
 
-def _chooses(event: DpEvent) -> bool:
+def chooses(event: DpEvent) -> bool:
+    """Whether one of several mechanisms is part of the event."""
     return any(isinstance(leaf, OneOfDpEvent) for leaf in parts(event))
+
+
+def searches(event: DpEvent) -> bool:
+    """Whether the best of several runs is part of the event, or of an alternative in it."""
+    return any(
+        any(map(searches, leaf.events))
+        if isinstance(leaf, OneOfDpEvent)
+        else isinstance(leaf, RepeatAndSelectDpEvent)
+        for leaf in parts(event)
+    )
 
 
 def pure_epsilon(event: DpEvent) -> Fraction | None:
@@ -334,82 +354,3 @@ def _check_alternatives(event: OneOfDpEvent, most: int) -> None:
     for alternative in event.events:
         if any(isinstance(leaf, OneOfDpEvent) for leaf in parts(alternative)):
             raise InputError("Expected alternatives that offer no choice themselves.")
-
-
-def event_to_json(event: DpEvent) -> dict[str, Any]:
-    """An event as plain data; the reverse of :func:`event_from_json`."""
-    if isinstance(event, SelfComposedDpEvent):
-        return {"kind": "Repeated", "count": event.count, "event": event_to_json(event.event)}
-    if isinstance(event, ComposedDpEvent):
-        return {"kind": "Composed", "events": [event_to_json(e) for e in event.events]}
-    if isinstance(event, PoissonSampledDpEvent):
-        return {
-            "kind": "PoissonSampled",
-            "sampling_rate": event.sampling_probability,
-            "event": event_to_json(event.event),
-        }
-    if isinstance(event, GaussianDpEvent):
-        kind = "GridGaussian" if isinstance(event, GridGaussianDpEvent) else "Gaussian"
-        return {"kind": kind, "noise_multiplier": event.noise_multiplier}
-    if isinstance(event, DiscreteLaplaceDpEvent):
-        return {"kind": "DiscreteLaplace", "noise_parameter": event.noise_parameter}
-    if isinstance(event, RepeatAndSelectDpEvent):
-        return {
-            "kind": "BestOfRuns",
-            "mean": event.mean,
-            "shape": event.shape,
-            "one_of": [event_to_json(e) for e in event.event.events],
-        }
-    if isinstance(event, OneOfDpEvent):
-        return {"kind": "OneOf", "events": [event_to_json(e) for e in event.events]}
-    raise InputError(f"Expected a Gaussian or discrete Laplace event, got {event}.")
-
-
-def event_from_json(data: dict[str, Any]) -> DpEvent:
-    """Read an event back; only the kinds written by :func:`event_to_json` exist.
-
-    >>> event = gaussian_steps(2.0, 0.01, 10)
-    >>> event_from_json(event_to_json(event)) == event
-    True
-    """
-    try:
-        event = _event_from_json(data)
-        parts(event)
-    except (KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
-        raise InputError("Expected a privacy event, got something else.") from error
-    return event
-
-
-def _event_from_json(data: dict[str, Any]) -> DpEvent:
-    kind = data["kind"]
-    if kind == "Repeated":
-        return SelfComposedDpEvent(_event_from_json(data["event"]), _whole(data["count"]))
-    if kind == "Composed":
-        return ComposedDpEvent([_event_from_json(e) for e in data["events"]])
-    if kind == "PoissonSampled":
-        rate = _number(data["sampling_rate"])
-        return PoissonSampledDpEvent(rate, _event_from_json(data["event"]))
-    if kind == "Gaussian":
-        return GaussianDpEvent(_number(data["noise_multiplier"]))
-    if kind == "GridGaussian":
-        return GridGaussianDpEvent(_number(data["noise_multiplier"]))
-    if kind == "DiscreteLaplace":
-        return DiscreteLaplaceDpEvent(_number(data["noise_parameter"]), 1)
-    if kind == "BestOfRuns":
-        one_of = OneOfDpEvent(tuple(_event_from_json(e) for e in data["one_of"]))
-        return RepeatAndSelectDpEvent(one_of, _number(data["mean"]), _number(data["shape"]))
-    if kind == "OneOf":
-        return OneOfDpEvent(tuple(_event_from_json(e) for e in data["events"]))
-    raise InputError("Expected a known kind of privacy event.")
-
-
-def _number(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError
-    return float(value)
-
-
-def _whole(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError
-    return value

@@ -1,4 +1,4 @@
-r"""What noise on a grid of integers costs: no more than a Gaussian of the same multiplier.
+r"""The cost of noise on a grid of integers: that of a Gaussian of the same multiplier.
 
 **The mechanism.** A sum of integer vectors is released, whose coordinate j counts in steps of a
 public unit u_j. One record contributes an integer vector v with :math:`\sum_j (u_j v_j)^2 \le C^2`.
@@ -7,8 +7,8 @@ Coordinate j gets independent discrete Gaussian noise, P(x) proportional to
 
 .. math:: s_j^2 \ge \sigma_j^2 + \tau^2, \qquad \sigma_j = m C / u_j, \qquad \tau^2 = 16
 
-for the noise multiplier m. Sum, noise and batch are made of integers, so nothing is ever rounded
-and no last digit of a release can tell neighbours apart.
+for the noise multiplier m. Sum, noise and batch are computed in integers, so nothing is rounded and
+the last digits of a release do not distinguish neighbours.
 
 **The claim.** Up to a factor 1 + 1e-130 in every probability, the release is a post-processing of
 the same sum with *continuous* Gaussian noise of standard deviation :math:`\sigma_j`. Divided by
@@ -46,7 +46,7 @@ from dpfair.errors import InputError
 
 __all__ = ["grid_variance"]
 
-# The square of tau above: what the noise exceeds the paid Gaussian by, in steps of the grid.
+# The square of tau above: the variance in addition to the paid Gaussian, in grid steps squared.
 _EXTRA_VARIANCE = 16
 
 # Noise of this variance is below 2^63 but for a probability of exp(-2^13).

@@ -1,8 +1,8 @@
-"""Pay first: the ledger charges, and only its receipts can draw noise.
+"""The ledger: costs are charged first, and only its receipts can draw noise.
 
 A *scope* is a set of records fixed independently of the data, written as a path: ``""`` is
-everybody, ``"train"`` and ``"release"`` are disjoint parts of everybody, ``"train/a"`` is a part
-of ``"train"``. Costs add up along a path, and the worst path counts (parallel composition).
+all records, ``"train"`` and ``"release"`` are disjoint parts of them, ``"train/a"`` is a part of
+``"train"``. Costs add up along a path, and the worst path counts (parallel composition).
 """
 
 from __future__ import annotations
@@ -10,8 +10,6 @@ from __future__ import annotations
 import math
 import threading
 import unicodedata
-from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NoReturn, TypeVar
@@ -23,15 +21,14 @@ from numpy.typing import NDArray
 from dpfair import validate
 from dpfair.errors import BudgetError, InputError, ReceiptError
 from dpfair.privacy.accountants import cost
-from dpfair.privacy.assumptions import Assumption
-from dpfair.privacy.draw import Draw, Question
+from dpfair.privacy.assumptions import Assumption, Facts
+from dpfair.privacy.draw import Draw, assumed
+from dpfair.privacy.event_json import event_to_json
 from dpfair.privacy.events import (
     RELATIONS,
     DpEvent,
     OneOfDpEvent,
     drawable,
-    event_from_json,
-    event_to_json,
     exact_epsilon,
     parts,
     pure_epsilon,
@@ -44,7 +41,7 @@ __all__ = ["COMPOSITIONS", "SEEDED", "Entry", "Ledger", "Receipt"]
 SEEDED = "the noise came from a seed, and whoever knows the seed can remove it"
 
 COMPOSITIONS = ("tight", "adaptive", "basic")
-# Deeper than any data set is divided; beyond it a scope is a mistake or an attack.
+# Deeper than any division of a data set; a deeper scope is a mistake or an attack.
 MAX_SCOPE_DEPTH = 100
 
 T = TypeVar("T", bound=np.generic)
@@ -69,17 +66,6 @@ class Entry:
             "epsilon": self.epsilon,
             "delta": self.delta,
         }
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Entry:
-        """Read an entry back."""
-        return cls(
-            scope=str(data["scope"]),
-            purpose=str(data["purpose"]),
-            event=event_from_json(data["event"]),
-            epsilon=float(data["epsilon"]),
-            delta=float(data["delta"]),
-        )
 
 
 class Ledger:
@@ -146,8 +132,8 @@ class Ledger:
         self._seeded_before = False
         self.row: str | None = None
         self._entries: list[Entry] = []
-        self._assumptions: dict[Assumption, None] = {}
-        self._planned: Counter[tuple[str, frozenset[tuple[DpEvent, int]]]] | None = None
+        self._facts: dict[Assumption, NDArray[Any]] = {}
+        self._sealed = False
         self._lock = threading.Lock()
         k = self.rows_per_unit
         row_epsilon = self.budget_epsilon / k
@@ -171,7 +157,12 @@ class Ledger:
     @property
     def assumptions(self) -> tuple[Assumption, ...]:
         """The facts that were taken as public so far, each once; the certificate lists them."""
-        return tuple(self._assumptions)
+        return tuple(self._facts)
+
+    @property
+    def facts(self) -> Facts:
+        """The same facts with their values."""
+        return dict(self._facts)
 
     @property
     def row_budget(self) -> tuple[Fraction, float]:
@@ -205,39 +196,14 @@ class Ledger:
             "entries": [entry.to_json() for entry in self._entries],
         }
 
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Ledger:
-        """Read a ledger back; what was spent is derived from its entries again."""
-        ledger = Ledger(
-            str(data["epsilon"]),
-            float(data["delta"]),
-            relation=str(data["relation"]),
-            composition=str(data["composition"]),
-            rows_per_unit=int(data["rows_per_unit"]),
-        )
-        ledger._seeded_before = data["private"] is not True
-        ledger.row = None if data["row"] is None else str(data["row"])
-        for entry in map(Entry.from_json, data["entries"]):
-            ledger.charge(entry.event, scope=entry.scope, purpose=entry.purpose)
-            found = ledger._entries[-1]
-            # Another machine's transforms differ in the last digits.
-            if not (
-                math.isclose(found.epsilon, entry.epsilon, rel_tol=1e-6)
-                and math.isclose(found.delta, entry.delta, rel_tol=1e-6)
-            ):
-                raise InputError(f"The entry '{entry.purpose}' states a wrong cost.")
-        return ledger
-
     def charge(self, event: DpEvent, *, scope: str, purpose: str) -> Receipt:
         """Record the cost of an event on a scope, before any noise is drawn."""
         check_scope(scope)
         amount = Amount.of(event)
         entry = self._entry(event, amount, scope, purpose)
-        with self._lock:  # or two threads could both find room for the last charge
+        with self._lock:  # otherwise two threads could both spend the same rest of the budget
             self._tally.add(scope, amount, self._affordable(amount, scope, purpose))
             self._entries.append(entry)
-            if self._planned is not None:
-                self._planned[scope, amount.identity] -= 1
         return Receipt(event, self.noise, scope)
 
     def check(self, event: DpEvent, *, scope: str, purpose: str) -> None:
@@ -246,20 +212,19 @@ class Ledger:
         with self._lock:
             self._affordable(Amount.of(event), scope, purpose)
 
-    def restrict(self, charges: Iterable[tuple[str, DpEvent]]) -> None:
-        """Accept from now on only these (scope, event) charges, each once.
-
-        A run that was paid for as a whole must charge what its plan said, and nothing else.
-        """
+    def seal(self) -> None:
+        """Accept no more charges: what a fit may draw is fixed by its plan."""
         with self._lock:
-            if self._planned is not None:
-                raise ReceiptError("This ledger already has a paid plan.")
-            self._planned = Counter((scope, Amount.of(event).identity) for scope, event in charges)
+            self._sealed = True
+
+    def mark(self, *, seeded: bool, row: str | None) -> None:
+        """Restore the state of a ledger from a file: its source of noise, and the row that paid."""
+        self._seeded_before, self.row = seeded, row
 
     def assume(self, fact: Assumption, value: NDArray[T]) -> NDArray[T]:
-        """Use an exact fact about the records as if it were public, and remember that it was."""
-        self._assumptions[fact] = None
-        return self.noise.answer(Question("assumed", value, assumption=fact), lambda: value)
+        """Use an exact fact about the records as if it were public, and record this."""
+        self._facts[fact] = answer = assumed(self.noise, fact, value)
+        return answer
 
     def _entry(self, event: DpEvent, amount: Amount, scope: str, purpose: str) -> Entry:
         if amount.pure is not None:
@@ -270,10 +235,10 @@ class Ledger:
 
     def _affordable(self, amount: Amount, scope: str, purpose: str) -> Fraction:
         """What a record has paid after this charge; an error if that is too much."""
-        if self._planned is not None and self._planned[scope, amount.identity] < 1:
-            raise ReceiptError(f"The charge for '{purpose}' was not in the paid plan.")
+        if self._sealed:
+            raise ReceiptError(f"The charge for '{purpose}' is not in the plan of this fit.")
         total = self._tally.total(scope, amount)
-        # Exact amounts are compared exactly; what the accountant says is already rounded up.
+        # Exact amounts are compared exactly; the accountant's answers are already rounded up.
         if total > self.row_budget[0]:
             raise BudgetError(
                 f"The charge for '{purpose}' would bring epsilon to "
@@ -284,29 +249,40 @@ class Ledger:
 
 
 class Receipt:
-    """Proof of payment: what was paid can be drawn as often as it was paid, and not copied.
+    """Proof of payment: each paid event can be drawn once, and a receipt cannot be copied.
 
-    ``row`` is the hash of the row that a ledger file wrote for it; None if there is no file.
+    Attributes
+    ----------
+    event, scope
+        What was paid, and on which records.
+    noise
+        Where the draws of this receipt get their randomness.
+    row
+        The hash of the row that a ledger file wrote for it; None if there is no file.
     """
 
     def __init__(
         self, event: DpEvent, noise: Noise, scope: str = "", row: str | None = None
     ) -> None:
-        parts(event)  # refuses an event that no accountant knows
-        self.row = row
+        parts(event)  # refuses an event that no accountant supports
+        self.event, self.noise, self.scope, self.row = event, noise, scope, row
         self._left = drawable(event)
-        self._noise, self._scope = noise, scope
         self._lock = threading.Lock()
+
+    @property
+    def used_up(self) -> bool:
+        """Whether everything that was paid has been drawn."""
+        return not any(self._left.values())
 
     def draw(self, event: DpEvent) -> Draw:
         """Use up one paid event, never a composition of several, and open its noise."""
         if isinstance(event, ComposedDpEvent):
             raise ReceiptError("A composed event is drawn part by part.")
-        with self._lock:  # or two threads could both take the last one
+        with self._lock:  # otherwise two threads could both take the last one
             if self._left[event] < 1:
                 raise ReceiptError(f"Nothing is left on this receipt for {_noise_of(event)}.")
             self._left[event] -= 1
-        return Draw(event, self._noise, self._scope)
+        return Draw(event, self.noise, self.scope)
 
     def __reduce__(self) -> NoReturn:
         raise ReceiptError("A receipt cannot be copied: it would pay twice.")
@@ -321,9 +297,9 @@ def _noise_of(event: DpEvent) -> str:
 
 
 def check_scope(scope: str) -> None:
-    """A path with an empty or padded part would name the same records by another name.
+    """Refuse names that may be other spellings of the same scope.
 
-    So would letters that look the same and are spelt differently, or cannot be seen.
+    These are empty or padded parts, letters that look the same, and invisible characters.
     """
     if scope and not all(part and part == part.strip() for part in scope.split("/")):
         raise InputError(f"Expected a scope like 'train' or 'train/a', got {scope!r}.")

@@ -1,10 +1,10 @@
-"""Where randomness comes from.
+"""The sources of randomness.
 
-All randomness is made from 64-bit words by the code below, so that a seeded run takes exactly
-the path of a private one. The default source is OpenSSL's generator (AES-256 in counter mode,
+All randomness is made from 64-bit words by the code below, so that a seeded run and a private run
+use the same code. The default source is OpenSSL's generator (AES-256 in counter mode,
 seeded by the operating system; seventeen times faster here than asking the system for every
-word). A seeded source makes a run repeatable, and whoever knows the seed can subtract the
-noise: everything made from it is marked as not private.
+word). A seeded source makes a run repeatable, but anyone who knows the seed can subtract the noise:
+its results are marked as not private.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _BULK = 1 << 12
 _MAX_VARIANCES = 8
 _FARTHEST = 2.0**50
 
-# What is made ahead, and must never be handed out twice.
+# Buffered randomness, which must never be used twice.
 _AHEAD = frozenset({"_buffer", "_used", "_normals", "_rate", "_heads", "_integers"})
 
 
@@ -80,7 +80,7 @@ class Noise:
         self._lock = threading.RLock()
 
     def _forget(self) -> None:
-        """Drop everything that was made ahead."""
+        """Discard all buffered randomness."""
         self._buffer, self._used = b"", 0
         self._normals = np.empty(0)
         self._rate = 0.0
@@ -93,9 +93,9 @@ class Noise:
             self._owner = os.getpid()
 
     def answer(self, question: object, noisy: Callable[[], T]) -> T:
-        """Make the noisy answer to a question about private records.
+        """Draw the noisy answer to a question about private records.
 
-        Every exact number passes here on its way out, so an audit needs to watch this one place.
+        Every noisy answer is drawn by this method, so an audit can observe them in one place.
         """
         return noisy()
 
@@ -104,7 +104,7 @@ class Noise:
         return np.frombuffer(self.take(8 * count), dtype=_WORD)
 
     def take(self, count: int) -> bytes:
-        """Independent uniform bytes, never handed out twice (to threads, or after a fork)."""
+        """Independent uniform bytes, never used twice (by threads, or after a fork)."""
         with self._lock:
             self._forget_after_fork()
             if count > _BUFFER_BYTES:
@@ -152,7 +152,7 @@ class Noise:
         """Each of ``population`` positions with probability ``rate``, independently.
 
         One coin per position. The gaps between heads are geometric, so the cost grows with the
-        batch and not with the population. The next batch goes on in the same row of coins.
+        batch and not with the population. The next batch continues the same sequence of coins.
         """
         with self._lock:
             self._forget_after_fork()
@@ -169,7 +169,7 @@ class Noise:
         mean = population * rate
         gaps = np.log(self.uniforms(max(int(mean + 3 * mean**0.5), _BULK)))
         gaps *= 1 / math.log1p(-rate)
-        np.minimum(gaps, _FARTHEST, out=gaps)  # farther than coins are ever flipped
+        np.minimum(gaps, _FARTHEST, out=gaps)  # larger than any population
         steps = gaps.astype(np.int64)
         steps += 1
         steps[0] += self._heads[-1] if len(self._heads) else -1
@@ -191,7 +191,7 @@ class Noise:
     def discrete_gaussian(self, variance: int, size: int) -> NDArray[np.int64]:
         """Integers z with probability proportional to exp(-z^2 / (2 variance)), exactly.
 
-        See :mod:`dpfair.privacy.discrete_gaussian`. They are made ahead, for a few variances.
+        See :mod:`dpfair.privacy.discrete_gaussian`. They are buffered, for a few variances.
         """
         with self._lock:
             self._forget_after_fork()
@@ -207,8 +207,8 @@ class Noise:
     def discrete_laplace(self, parameter: Fraction, size: int) -> list[int]:
         """Integers z with probability proportional to exp(-parameter |z|), exactly.
 
-        Canonne, Kamath and Steinke (2020), Algorithm 2: integer arithmetic only, so no
-        rounding can tell neighbours apart.
+        Canonne, Kamath and Steinke (2020), Algorithm 2: integer arithmetic only, so there
+        is no rounding that could distinguish neighbours.
         """
         numerator, denominator = parameter.numerator, parameter.denominator
         return [self._discrete_laplace(numerator, denominator) for _ in range(size)]
@@ -255,16 +255,16 @@ _source: ContextVar[Callable[[int | None], Noise]] = ContextVar("noise source", 
 
 
 def noise_source(seed: int | None) -> Noise:
-    """The source that a method draws from: :class:`Noise`, unless an audit is listening."""
+    """The source of noise of a method: :class:`Noise`, unless an audit provides another one."""
     return _source.get()(seed)
 
 
 @contextmanager
 def noise_from(make: Callable[[int | None], Noise]) -> Iterator[None]:
-    """Let every method that runs inside draw from the sources that ``make`` makes.
+    """A context in which every method draws from the sources that ``make`` returns.
 
-    Whatever is not the operating system's noise says so (``secure``), and no certificate of a
-    model that was made with it claims privacy.
+    A source that is not secure has ``secure = False``, and the certificate of a model that was made
+    with it does not claim privacy.
     """
     token = _source.set(make)
     try:

@@ -1,4 +1,4 @@
-"""The best of a random number of runs: by which law their number is drawn, and what it costs.
+"""The best of a random number of runs: the distribution of their number, and the cost.
 
 Papernot and Steinke (2022, arXiv:2110.03620) after Liu and Talwar (2019). A mechanism Q is run K
 times on the same records, and only the best output is released. Had K been fixed, the choice
@@ -30,8 +30,7 @@ __all__ = ["best_of_runs_curve", "halting_probability"]
 def halting_probability(mean: float, shape: float | Fraction) -> Fraction:
     """The g for which the law has this mean, or less by at most a billionth part.
 
-    One law, exactly: the number of runs is drawn with this very g, and the cost is computed
-    from it.
+    The number of runs is drawn with the same g from which the cost is computed.
 
     >>> halting_probability(8.0, 1.0)
     Fraction(1, 8)

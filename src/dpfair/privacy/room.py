@@ -1,9 +1,9 @@
-"""What a ledger has room for: the largest epsilon of a next job that would be granted.
+"""The room of a ledger: the largest epsilon of a next job that would be granted.
 
-The budget minus what is spent is not that number. Jobs that are chosen as results come in are
-composed by a filter (:mod:`dpfair.privacy.adaptive`), whose price for a second job is not its
-epsilon; jobs that are planned beforehand are composed tightly and cost less than their sum. So the
-job is planned at several epsilons, and each plan is priced as a charge would be.
+This is not the budget minus the amount spent. Jobs that are chosen after earlier results are known
+are composed by a filter (:mod:`dpfair.privacy.adaptive`), whose price for a second job is not its
+epsilon; jobs that are planned beforehand are composed tightly and cost less than their sum. The job
+is therefore planned at several epsilons, and each plan is priced like a charge.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from dpfair.privacy.events import DpEvent, noisy_table
 
 __all__ = ["Kind", "largest", "pure", "rounded_down"]
 
-# Of the answer; the next number with as many is refused.
+# Digits of the answer; the next larger number with as many digits is refused.
 DIGITS = 4
 # Steps by interpolation, before halving takes over.
 INTERPOLATED = 7
-# Jobs below this part of the budget are not looked for.
+# Smaller jobs, as a part of the budget, are not considered.
 LEAST = 1e-4
 
 
@@ -31,8 +31,8 @@ LEAST = 1e-4
 class Kind:
     """A kind of job: the event that it costs a record, as a function of its epsilon.
 
-    ``most`` is the largest epsilon to try. ``said`` is the epsilon that a user asks for to get the
-    event, if that is another number.
+    ``most`` is the largest epsilon to try. ``said`` is the epsilon that a user has to set to get
+    the event, if it is different.
     """
 
     name: str
@@ -53,9 +53,10 @@ def pure(relation: str, rows_per_unit: int, most: float) -> Kind:
 def largest(kind: Kind, excess: Callable[[DpEvent], Fraction], least: float) -> float | None:
     """The largest epsilon, rounded down to four digits, at which a job is granted; or None.
 
-    ``excess`` is by how much an event exceeds the budget, and grows with epsilon; at zero or below
-    it is granted. Its root is found by the secant method, between an epsilon that is granted (or
-    too small for such a job to be planned) and one that is refused (or too large).
+    ``excess`` is the amount by which an event exceeds the budget. It grows with epsilon; the event
+    is granted if it is zero or negative. Its root is found by the secant method, between an epsilon
+    that is granted (or too small for such a job to be planned) and one that is refused (or too
+    large).
     """
     low, high, answer = least, math.inf, None
     known: list[tuple[float, float]] = []
@@ -65,7 +66,7 @@ def largest(kind: Kind, excess: Callable[[DpEvent], Fraction], least: float) -> 
         try:
             over = excess(kind.event(guess))
         except (InputError, BudgetError):  # no such job can be planned
-            # Nothing between a job that is granted and one that is refused is too small.
+            # Between a granted and a refused job, no epsilon is too small.
             small = bool(known) and answer is None
             low, high = (guess, high) if small else (low, guess)
         else:
@@ -79,7 +80,7 @@ def largest(kind: Kind, excess: Callable[[DpEvent], Fraction], least: float) -> 
         guess = math.sqrt(low * high)
         if step < INTERPOLATED and len(known) > 1:
             guess = _secant(*known[-2:])
-        # Inside of the bracket, so that both of its ends come near.
+        # Inside the bracket, so that both of its ends converge.
         guess = min(max(guess, low + float(_unit(high))), high - float(_unit(high)))
     return None if answer is None else rounded_down(kind.said(answer))
 
@@ -100,5 +101,5 @@ def rounded_down(epsilon: float) -> float:
 
 
 def _unit(epsilon: float) -> Fraction:
-    """One in the last of the digits."""
+    """One unit of the last digit."""
     return Fraction(10) ** (math.floor(math.log10(epsilon)) + 1 - DIGITS)

@@ -1,8 +1,8 @@
-"""Scopes: who is in which part of the data, by one coin per person.
+"""The division of the records into scopes, by one coin per person.
 
 A random permutation of n rows would break parallel composition: removing one record would move
-others. Here every record's place depends on its own coin alone, so that adding or removing a
-record changes one scope by one record and leaves the others as they are.
+others to another scope. Here the scope of a record depends on its own coin alone, so that adding or
+removing a record changes one scope by one record and leaves the others as they are.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from dpfair.errors import InputError
 from dpfair.privacy.noise import Noise
 
-__all__ = ["bound_units", "coin_split", "keyed_coins"]
+__all__ = ["bound_units", "coin_split", "keyed_coins", "uniform_numbers"]
 
 
 def coin_split(
@@ -25,10 +25,10 @@ def coin_split(
     noise: Noise,
     units: Sequence[str | None] | None = None,
 ) -> dict[str, NDArray[np.int64]]:
-    """Send every record to one of the named scopes, with the given probabilities.
+    """Assign every record to one of the named scopes, with the given probabilities.
 
     With ``units``, all records of a unit share one coin: a hash of the unit under a key that is
-    drawn here and thrown away. (Were the key known, a person who is replaced by another would
+    drawn here and discarded. (If the key were known, a person who is replaced by another could
     change scope, and disjoint scopes would no longer compose in parallel under replace-one.)
 
     Examples
@@ -50,7 +50,13 @@ def coin_split(
 
 def keyed_coins(identities: Sequence[bytes], key: bytes) -> NDArray[np.float64]:
     """A uniform number in (0, 1) per identity: the same for the same identity and key."""
-    digests = b"".join(blake2b(i, key=key, digest_size=8).digest() for i in identities)
+    return uniform_numbers(
+        b"".join(blake2b(i, key=key, digest_size=8).digest() for i in identities)
+    )
+
+
+def uniform_numbers(digests: bytes) -> NDArray[np.float64]:
+    """A number in (0, 1), without the ends, for every eight bytes."""
     # 52 bits and a half: with 53 bits the half would not fit, and the largest would round to 1.
     fractions = (np.frombuffer(digests, dtype="<u8") >> np.uint64(12)).astype(np.float64)
     return (fractions + 0.5) * 2.0**-52
@@ -59,8 +65,8 @@ def keyed_coins(identities: Sequence[bytes], key: bytes) -> NDArray[np.float64]:
 def bound_units(units: Sequence[str | None], rows_per_unit: int) -> NDArray[np.int64]:
     """The positions of the first ``rows_per_unit`` records of every unit.
 
-    Which records of a person stay depends on that person's records alone. Records without an
-    identifier are left out: taken for one person, they would make room for each other.
+    Which records of a person are kept depends on that person's records alone. Records without an
+    identifier are left out: as records of one person, removing one would let another one in.
 
     Examples
     --------

@@ -1,9 +1,9 @@
-"""What all charges cost together, one charge at a time.
+"""The total cost of all charges, updated with every charge.
 
-Scopes form a tree, and a record that lies in a scope pays for that scope and for all that contain
-it. A new charge changes what is paid in its own scope and in those below, and nowhere else; equal
-mechanisms are counted and not listed. So a charge costs the accountant one question for every
-scope below it, however many charges there were before.
+Scopes form a tree, and a record in a scope pays for that scope and for all that contain it. A new
+charge changes only the cost of its own scope and of those below; equal mechanisms are counted, not
+listed. A charge therefore needs one call of the accountant for every scope below it, for any number
+of earlier charges.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ class Amount:
         return frozenset(self.leaves.items())
 
     def add(self, other: Amount) -> None:
-        """Pay for the other, too."""
+        """Add the other amount."""
         self.leaves.update(other.leaves)
         self.charges += other.charges
         self.pure = None if self.pure is None or other.pure is None else self.pure + other.pure
 
 
 class Tally:
-    """The charges of one budget, and what a record has paid on the dearest path of scopes.
+    """The charges of one budget, and the cost of a record on the most expensive path of scopes.
 
     Parameters
     ----------
@@ -83,8 +83,8 @@ class Tally:
     def total(self, scope: str, amount: Amount) -> Fraction:
         """The epsilon of one record if the amount were charged, too.
 
-        Where nothing changes, a record has paid ``spent`` at most. It never falls, although the
-        accountant may find that a longer list of charges costs less.
+        In all other scopes, a record has paid ``spent`` at most. The result never falls, although
+        the accountant may find that a longer list of charges costs less.
         """
         now = self._sum_with(amount) if self._adds_up else self._dearest_with(scope, amount)
         return max(self.spent, now)
@@ -94,7 +94,7 @@ class Tally:
         return self._dearest_with(scope, Amount(Counter(), Fraction(0), 0))
 
     def add(self, scope: str, amount: Amount, total: Fraction) -> None:
-        """Charge the amount, after which everything costs the total."""
+        """Charge the amount; ``spent`` is then the total."""
         if self._adds_up:
             if amount.pure is None:
                 self._approximate[amount.identity] += 1

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from markupsafe import Markup
 
+from dpfair.methods.base import PrivateClassifier
 from dpfair.privacy.accountants import epsilon_of
 from dpfair.privacy.events import compose
 from dpfair.privacy.ledger import Entry
@@ -59,10 +59,10 @@ class Account:
     per_person: str
 
 
-def privacy_account(model: Any) -> Account | None:
+def privacy_account(model: PrivateClassifier) -> Account | None:
     """The account of a fitted model; None if it paid for nothing, as Algorithm 1."""
-    ledger = getattr(model, "ledger_", None)
-    if ledger is None:
+    ledger = model.ledger_
+    if not ledger.entries:
         return None
     claim = model.certificate_.privacy
     rows = int(getattr(ledger, "rows_per_unit", 1))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from markupsafe import Markup
 
-from dpfair.certificate.claims import FairnessClaim, round_up
+from dpfair.certificate import FairnessClaim
+from dpfair.certificate.text import round_up
 from dpfair.fairness.frontier import FrontierPoint
+from dpfair.methods.base import PrivateClassifier
+from dpfair.methods.fair_classifier import PrivateFairClassifier
 from dpfair.report.svg import bar, frontier_plot
 
 __all__ = [
@@ -112,10 +114,9 @@ def pair_bounds(fairness: FairnessClaim) -> tuple[list[PairBound], int]:
     return shown, max(0, len(worst) - MAX_PAIRS)
 
 
-def frontier_of(model: Any) -> Frontier | None:
-    """Accuracy against the gap for the model's own notion, if its release can tell."""
-    release = model.release_
-    if not hasattr(model, "frontier") or not release.labelled or len(release.groups) < 2:
+def frontier_of(model: PrivateClassifier) -> Frontier | None:
+    """Accuracy against the gap for the model's own notion, if its release shows it."""
+    if not isinstance(model, PrivateFairClassifier) or len(model.schema_.groups) < 2:
         return None
     points = _distinct(model.frontier())
     if not points:

@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from dpfair.fairness.release import Release
 from dpfair.fairness.rules import Rule
+from dpfair.methods.base import PrivateClassifier
 from dpfair.report.svg import histogram
 
 __all__ = ["Counts", "Decided", "GroupCounts", "counts_of", "decided_of"]
@@ -19,14 +20,14 @@ SHOWN_BINS = 25
 
 DECISIONS = (
     (
-        "decisions_",
+        "decisions",
         "The decisions of the planned rule",
         "What the planned rule decided about the counted records, which had no part in planning "
         "it. The model corrects these decisions by random flips, and its bound comes from this "
         "table.",
     ),
     (
-        "check_release_",
+        "check",
         "The check",
         "What the finished rule decided about records that had no part in it.",
     ),
@@ -66,9 +67,11 @@ class Decided:
     rows: tuple[tuple[str, tuple[int, ...]], ...]
 
 
-def counts_of(model: Any) -> Counts:
-    """The released counts, with the standard deviation of their noise."""
-    release: Release = model.release_
+def counts_of(model: PrivateClassifier) -> Counts | None:
+    """The released counts, with the standard deviation of their noise, if there are any."""
+    release = model.fitted_.releases.get("count")
+    if release is None:
+        return None
     labels = tuple(map(str, model.classes_)) if release.labelled else ("records",)
     plain = release.counts.shape[1:] == (1, 2)
     return Counts(
@@ -84,7 +87,7 @@ def counts_of(model: Any) -> Counts:
     )
 
 
-def decided_of(model: Any) -> list[Decided]:
+def decided_of(model: PrivateClassifier) -> list[Decided]:
     """The tables that count decisions, rejected and accepted, of each label."""
     return [
         Decided(
@@ -92,12 +95,12 @@ def decided_of(model: Any) -> list[Decided]:
             about,
             _deviation(release.noise[0]),
             tuple(
-                (name, tuple(map(int, counts.ravel())))
-                for name, counts in zip(release.groups, release.counts, strict=True)
+                (group, tuple(map(int, counts.ravel())))
+                for group, counts in zip(release.groups, release.counts, strict=True)
             ),
         )
-        for attribute, title, about in DECISIONS
-        if (release := getattr(model, attribute, None)) is not None
+        for name, title, about in DECISIONS
+        if (release := model.fitted_.releases.get(name)) is not None
     ]
 
 

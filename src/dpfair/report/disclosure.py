@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
+from dpfair.fairness.release import REUSED
+from dpfair.methods.base import PrivateClassifier
 from dpfair.report import wording
 
 __all__ = ["disclosures", "internal_numbers", "limits"]
 
 COUNTED = (
-    ("decisions_", "The planned rule, and the counts of its decisions"),
-    ("check_release_", "The counts of the check"),
+    ("decisions", "The planned rule, and the counts of its decisions"),
+    ("check", "The counts of the check"),
 )
 
 
@@ -26,39 +28,40 @@ class Disclosure:
     why: str
 
 
-def disclosures(model: Any, *, evaluated: bool) -> list[Disclosure]:
+def disclosures(model: PrivateClassifier, *, evaluated: bool) -> list[Disclosure]:
     """Which numbers are released and which are internal."""
     private = model.certificate_.privacy.private
     public = "released" if private else "unprotected"
     paid = "paid for in the account above" if private else "not protected, see the warning above"
-    scorer = getattr(model, "scorer_", None)
-    if scorer is not None:
-        weights = wording.count(int(scorer.weights.size), "weight", "weights")
-        first = Disclosure(f"The scorer's {weights}", public, paid)
+    fitted, releases = model.fitted_, model.fitted_.releases
+    size = sum(int(tensor.size) for tensor in fitted.scorer.tensors().values())
+    if size:
+        rows = [
+            Disclosure(f"The scorer's {wording.count(size, 'weight', 'weights')}", public, paid)
+        ]
     else:
-        first = Disclosure(
-            "The classifier",
-            "assumed public",
-            "not paid for here: its own training must be private for the whole to be",
-        )
-    rows = [
-        first,
-        Disclosure(
-            "The counts by group, label and score"
-            if model.release_.labelled
-            else "The counts by group and decision",
-            public,
-            "exact: nothing protects them" if model.ledger_ is None else paid,
-        ),
-        *(
-            Disclosure(what, public, paid)
-            for attribute, what in COUNTED
-            if getattr(model, attribute, None) is not None
-        ),
-        Disclosure("The decision rule", public, "computed from the released numbers alone"),
-        Disclosure("The certificate", public, "computed from the counts and the noise law alone"),
+        rows = [
+            Disclosure(
+                "The classifier",
+                "assumed public",
+                "not paid for here: its own training must be private for the whole to be",
+            )
+        ]
+    if "count" in releases:
+        labelled, exact = releases["count"].labelled, "count" not in model.plan_
+        what = "group, label and score" if labelled else "group and decision"
+        why = "exact, without any protection" if exact else paid
+        rows.append(Disclosure(f"The counts by {what}", public, why))
+    rows += [Disclosure(what, public, paid) for name, what in COUNTED if name in releases]
+    source = "counts and the noise law" if releases else "account"
+    how = "computed from the released numbers alone"
+    if fitted.rule is None:
+        how = "accepts every score above one half"
+    rows += [
+        Disclosure("The decision rule", public, how),
+        Disclosure("The certificate", public, f"computed from the {source} alone"),
     ]
-    if getattr(model, "coins", "keyed") == "keyed":
+    if fitted.rule is not None and model.coins == "keyed":
         why = "a secret: whoever knows it can predict every coin"
         rows.append(Disclosure("The coin key", "internal", why))
     if evaluated:
@@ -96,7 +99,7 @@ def internal_numbers(evaluation: Mapping[str, Any]) -> list[tuple[str, str]]:
     return rows
 
 
-def limits(model: Any) -> list[str]:
+def limits(model: PrivateClassifier) -> list[str]:
     """What the promises do not cover, in a few honest sentences."""
     said = []
     if "float64" in model.certificate_.privacy.arithmetic:
@@ -109,12 +112,17 @@ def limits(model: Any) -> list[str]:
             "The certified gap is about new records from the same population as the counted ones: "
             "if the applicants change, it has to be certified again."
         )
-    if getattr(model, "mode", "") == "reuse" and getattr(model, "rule", "") == "optimal":
+    if "count" in model.plan_ and model.dependence("count") == REUSED:
         said.append(
             "The counted records also trained the scorer, so the estimates of accuracy and gap are "
             "a little too good."
         )
-    if getattr(model, "coins", "keyed") == "keyed":
+    if model.fitted_.rule is None:
+        said.append(
+            "Nothing is promised about the groups: no count of the model's decisions was released."
+        )
+        return said
+    if model.coins == "keyed":
         said.append(
             "A decision that the rule leaves to chance uses one keyed coin per record: the same "
             "record always gets the same answer, and two records that differ get different coins."

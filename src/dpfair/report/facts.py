@@ -6,8 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from dpfair.certificate.claims import FairnessClaim, round_down, round_up
+from dpfair.certificate import FairnessClaim
 from dpfair.certificate.judgement import Judgement, delta_warning
+from dpfair.certificate.text import round_down, round_up
 from dpfair.fairness.notions import NOTIONS
 from dpfair.fairness.undeclared import many_undeclared
 from dpfair.report import wording
@@ -51,7 +52,7 @@ def warnings_of(model: Any, *, internal: bool) -> list[Line]:
         text = "Its decisions do not depend on the records, so its bounds say little."
         found.append(Line(f"The model accepts {fairness.constant}", text, "warn"))
     if internal:
-        text = "It contains an evaluation that nobody paid for. Do not publish it as it is."
+        text = "It contains an evaluation without noise. Do not publish it as it is."
         found.append(Line("This copy is internal", text, "warn"))
     return found
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from markupsafe import Markup
 
-from dpfair.certificate.claims import FairnessClaim
+from dpfair.certificate import FairnessClaim
 from dpfair.fairness.rates import Interval
 from dpfair.fairness.rules import Rule
 from dpfair.fairness.undeclared import many_undeclared
@@ -81,7 +81,9 @@ def undeclared_rows(fairness: FairnessClaim) -> list[tuple[str, float, Interval 
     return rows
 
 
-def correction_sentences(groups: Sequence[str], planned: Rule | None, rule: Rule) -> list[str]:
+def correction_sentences(
+    groups: Sequence[str], planned: Rule | None, rule: Rule | None
+) -> list[str]:
     """How a rule flips the decisions of the planned rule, one sentence per group.
 
     The rule accepts with w0 + w1 p what the planned one accepts with p; the weights follow from
@@ -96,10 +98,10 @@ def correction_sentences(groups: Sequence[str], planned: Rule | None, rule: Rule
     Of those the planned rule rejects in group f, 2.0% are accepted.
     Of those the planned rule accepts in group m, 90.0% stay accepted.
     """
-    said = []
-    for group, before, after in zip(
-        groups, () if planned is None else planned.accept, rule.accept, strict=planned is not None
-    ):
+    said: list[str] = []
+    if planned is None or rule is None:
+        return said
+    for group, before, after in zip(groups, planned.accept, rule.accept, strict=True):
         low, high = int(np.argmin(before)), int(np.argmax(before))
         if before[high] > before[low]:
             weight = (after[high] - after[low]) / (before[high] - before[low])
@@ -108,7 +110,7 @@ def correction_sentences(groups: Sequence[str], planned: Rule | None, rule: Rule
     return said
 
 
-def rule_sentences(groups: Sequence[str], rule: Rule) -> list[str]:
+def rule_sentences(groups: Sequence[str], rule: Rule | None) -> list[str]:
     """What the rule does, one sentence per group.
 
     Examples
@@ -124,6 +126,8 @@ def rule_sentences(groups: Sequence[str], rule: Rule) -> list[str]:
     Group f: accepted from score 0.1 on; from 0.09 to 0.1 a coin accepts 75.0%.
     Group m: accepted from score 0.31 on.
     """
+    if rule is None:
+        return ["Records with a score above one half are accepted, in every group."]
     if rule.cuts.shape[1] == 1 and np.all(rule.cuts == 0.5):
         return [_flips(g, *row) for g, row in zip(groups, rule.accept.tolist(), strict=True)]
     return [

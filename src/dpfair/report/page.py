@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,9 +9,10 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 import dpfair
-from dpfair.certificate.claims import round_down, round_up
+from dpfair.certificate.text import round_down, round_up
 from dpfair.errors import InputError
 from dpfair.files import write_file
+from dpfair.methods.base import PrivateClassifier
 from dpfair.report import wording
 from dpfair.report.account import privacy_account
 from dpfair.report.bounds import frontier_of, gap_bounds, method_of, pair_bounds
@@ -87,9 +87,10 @@ def render_report(model: Any, evaluation: Mapping[str, Any] | None = None) -> st
     >>> "NOT PRIVATE" in page
     True
     """
-    certificate = getattr(model, "certificate_", None)
-    if certificate is None:
+    if not isinstance(model, PrivateClassifier) or not hasattr(model, "certificate_"):
         raise InputError(f"Expected a fitted model with a certificate, got {type(model).__name__}.")
+    model = getattr(model, "best_estimator_", model)  # a search's report is that of its winner
+    certificate, fitted = model.certificate_, model.fitted_
     fairness = certificate.fairness
     pairs, more_pairs = pair_bounds(fairness)
     return _template().render(
@@ -102,16 +103,14 @@ def render_report(model: Any, evaluation: Mapping[str, Any] | None = None) -> st
         rates=rate_plots(fairness),
         acceptance=acceptance_rows(fairness),
         undeclared=undeclared_rows(fairness),
-        corrections=correction_sentences(
-            fairness.groups, getattr(model, "planned_", None), model.rule_
-        ),
-        rules=rule_sentences(fairness.groups, model.rule_),
+        corrections=correction_sentences(fairness.groups, fitted.planned, fitted.rule),
+        rules=rule_sentences(fairness.groups, fitted.rule),
         bounds=gap_bounds(fairness.bounds),
         bound_method=method_of(fairness.bounds),
         pairs=pairs,
         more_pairs=more_pairs,
         frontier=frontier_of(model),
-        exact=any(math.isinf(t) for t in model.release_.noise),
+        exact="count" in fitted.releases and "count" not in model.plan_,
         account=privacy_account(model),
         disclosures=disclosures(model, evaluated=evaluation is not None),
         counts=counts_of(model),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
-from dpfair.certificate.claims import Certificate
+from dpfair.certificate import Certificate
 from dpfair.fairness.notions import NOTIONS
+from dpfair.methods.base import PrivateClassifier
+from dpfair.methods.fair_classifier import PrivateFairClassifier
 from dpfair.report import wording
 
 __all__ = ["STATES", "Line", "asked", "promises"]
@@ -35,13 +36,11 @@ class Line:
     state: str = ""
 
 
-def asked(model: Any) -> list[Line]:
+def asked(model: PrivateClassifier) -> list[Line]:
     """What the model was asked for: parameters and public names."""
     privacy, fairness = model.certificate_.privacy, model.certificate_.fairness
-    schema = getattr(model, "schema_", None)
-    groups = schema.sensitive if schema is not None else getattr(model, "outcome_", None)
-    positive = str(model.classes_[1])
-    label = f"{schema.label.name}: " if schema is not None else ""
+    groups, positive = model.schema_.sensitive, str(model.classes_[1])
+    label = f"{model.schema_.label.name}: "
     budget = f"epsilon = {wording.cost(privacy.epsilon)}, delta = {privacy.delta:g}"
     protects = f"{privacy.unit}; neighbours {wording.relation(privacy.relation)}"
     exact = math.isinf(privacy.epsilon)
@@ -56,10 +55,12 @@ def asked(model: Any) -> list[Line]:
         lines.append(Line("Groups", "none: no sensitive column was given"))
     else:
         lines.append(Line("Groups", f"{groups.name}: {wording.listing(groups.values, 30)}"))
+    if not model.fitted_.releases:
+        return [*lines, Line("Fairness", "nothing is released that could show or bound a gap")]
     return [*lines, *_wanted(model), Line("Confidence", f"{100 * fairness.confidence:.4g}%")]
 
 
-def _wanted(model: Any) -> list[Line]:
+def _wanted(model: PrivateClassifier) -> list[Line]:
     """What the rule had to achieve."""
     fairness = model.certificate_.fairness
     notion, tolerance = NOTIONS[fairness.notion], f"{fairness.tolerance:.4g}"
@@ -69,16 +70,16 @@ def _wanted(model: Any) -> list[Line]:
     lines = []
     if len(fairness.groups) > 1:
         lines.append(Line("Fairness", f"{notion.title}; {allowed}"))
-    if getattr(model, "rule", "") != "optimal":
+    if not isinstance(model, PrivateFairClassifier):
         return lines
-    checked = getattr(model, "check_release_", None) is not None
+    rule, checked = model.rule_settings, "check" in model.fitted_.releases
     lines.append(Line("Mode", MODES["checked" if checked else model.mode]))
-    if model.target is not None:
-        lines.append(Line("Acceptance", f"{wording.percent(model.target)} of all records"))
-    if model.capacity is not None:
-        lines.append(Line("Capacity", f"at most {wording.percent(model.capacity)} of all records"))
-    if tuple(model.costs) != (1, 1):
-        wrong = f"{model.costs[0]:g} for a wrong acceptance, {model.costs[1]:g} for a wrong one"
+    if rule.target is not None:
+        lines.append(Line("Acceptance", f"{wording.percent(rule.target)} of all records"))
+    if rule.capacity is not None:
+        lines.append(Line("Capacity", f"at most {wording.percent(rule.capacity)} of all records"))
+    if tuple(rule.costs) != (1, 1):
+        wrong = f"{rule.costs[0]:g} for a wrong acceptance, {rule.costs[1]:g} for a wrong rejection"
         lines.append(Line("Costs", wrong))
     return lines
 

@@ -12,6 +12,7 @@ from dp_accounting.dp_event import (
     RepeatAndSelectDpEvent,
 )
 
+from dpfair.data.facts import listing
 from dpfair.privacy.events import DpEvent, GridGaussianDpEvent, parts
 
 __all__ = ["cost", "count", "listing", "mechanism", "percent", "percent_range", "relation"]
@@ -57,16 +58,6 @@ def count(number: int, one: str, many: str) -> str:
     ('1 column', '1,200 columns')
     """
     return f"{number:,} {one if number == 1 else many}"
-
-
-def listing(values: Sequence[str], most: int = 12) -> str:
-    """The first few of a list of names, and how many more there are.
-
-    >>> listing(["a", "b", "c"], most=2)
-    'a, b and 1 more'
-    """
-    shown = ", ".join(values[:most])
-    return shown if len(values) <= most else f"{shown} and {len(values) - most:,} more"
 
 
 def relation(name: str) -> str:

@@ -8,20 +8,23 @@ import math
 import numpy as np
 import pytest
 from scipy.stats import binom
+from trust.levels import asked
 
 from dpfair.errors import InputError
-from dpfair.fairness.bounds import bands
 from dpfair.fairness.bounds.bands import (
     accuracy_bound,
     band_bound,
+    coin_combinations,
     combination_level,
+    combined_accuracy,
     fixed_accuracy,
     fixed_bound,
+    summed_accuracy,
     threshold_level,
+    union_bound,
 )
 from dpfair.fairness.bounds.paper import combined_gap_bound
 from dpfair.fairness.notions import NOTIONS
-from dpfair.fairness.rates import NoisyRate
 from dpfair.fairness.release import Release
 from dpfair.fairness.rules import Rule
 
@@ -89,9 +92,9 @@ def one_hot(pair) -> np.ndarray:
     return np.eye(BINS + 1)[list(pair)]
 
 
-def held(notion, tables) -> float:
+def held(notion, tables, bound=band_bound) -> float:
     covered = [
-        real <= band_bound(table, one_hot(pair), notion, 0.9).bound
+        real <= bound(table, one_hot(pair), notion, 0.9).bound
         for table, (pair, real) in zip(tables, adversary(notion, tables), strict=True)
     ]
     return float(np.mean(covered))
@@ -116,29 +119,26 @@ def test_no_chosen_rule_exceeds_its_bound_often(notion, epsilon):
     assert held(notion, releases((150, 300), epsilon, count, seed=1)) >= least(count)
 
 
-def test_a_bound_for_one_fixed_rule_does_not_survive_the_choice(monkeypatch):
+def test_a_bound_for_one_fixed_rule_does_not_survive_the_choice():
     """Without the union bound the adversary wins."""
     notion = NOTIONS["equalized_odds"]
     tables = releases((150, 300), math.inf, 300)
-    plain = bands._interval
-    monkeypatch.setattr(bands, "_interval", lambda rate, level: plain(rate, 0.1))
-    assert held(notion, tables) < least(300)
+
+    def each_alone(release, lottery, notion, confidence):
+        """Every interval of two groups gets the whole error probability."""
+        return union_bound(release, lottery, notion, 1 - 2 * (1 - confidence), 1, "band")
+
+    assert held(notion, tables, each_alone) < least(300)
 
 
 @pytest.mark.parametrize("notion", NOTIONS.values(), ids=NOTIONS)
-def test_every_threshold_that_a_rule_may_use_pays(notion, monkeypatch):
+def test_every_threshold_that_a_rule_may_use_pays(notion):
     """The levels of all intervals that any rule can ask for add up to the error probability."""
     [release] = releases((150, 300), 1.0, 1)
-    spent = []
-    plain = bands._interval
-
-    def counted(rate, level):
-        spent.append(level)
-        return plain(rate, level)
-
-    monkeypatch.setattr(bands, "_interval", counted)
-    for j in range(BINS + 1):
-        band_bound(release, one_hot((j, j)), notion, 0.95)
+    with asked() as found:
+        for j in range(BINS + 1):
+            band_bound(release, one_hot((j, j)), notion, 0.95)
+    spent = found.levels("interval")
     assert sum(spent) == pytest.approx(0.05)
     thresholds = BINS + 1 if notion.statistics[0].correct else BINS - 1
     assert len(spent) == 2 * len(notion.statistics) * thresholds
@@ -197,6 +197,12 @@ def accuracy_held(tables, sizes, bound) -> float:
     return float(np.mean(covered))
 
 
+def summed(release, lottery, confidence):
+    """The union over each group's thresholds, which many groups need."""
+    level = threshold_level(1 - confidence, BINS + 1, len(release.groups))
+    return summed_accuracy(release, lottery, level)
+
+
 def random_sizes(rng, n=400):
     first = int(rng.binomial(n, 1 / 3))
     return first, n - first
@@ -204,14 +210,12 @@ def random_sizes(rng, n=400):
 
 @pytest.mark.parametrize("few", [True, False])
 @pytest.mark.parametrize("epsilon", [1.0, math.inf])
-def test_accuracy_is_not_overstated(epsilon, few, monkeypatch):
+def test_accuracy_is_not_overstated(epsilon, few):
     """Both unions: over combinations of thresholds, and over each group's."""
-    if not few:
-        monkeypatch.setattr(bands, "combination_level", lambda *_: 0.0)
     rng = np.random.default_rng(0)
     count = 40 if math.isfinite(epsilon) else 80
     tables = [releases(random_sizes(rng), epsilon, 1, seed)[0] for seed in range(count)]
-    assert accuracy_held(tables, (1, 2), accuracy_bound) >= least(count)
+    assert accuracy_held(tables, (1, 2), accuracy_bound if few else summed) >= least(count)
     if few:
         rough = [accuracy_bound(t, one_hot((3, 3)), 0.9) for t in tables[:5]]
         assert min(rough) > 0.4  # and it says something
@@ -226,19 +230,13 @@ def test_accuracy_levels_add_up_over_everything_that_may_be_chosen(eta, threshol
 
 
 @pytest.mark.parametrize("few", [True, False])
-def test_accuracy_pays_for_every_combination(few, monkeypatch):
+def test_accuracy_pays_for_every_combination(few):
     """To accept everybody or nobody included: B + 1 thresholds per group."""
     [release] = releases((150, 300), 1.0, 1)
-    spent = []
-    limit = NoisyRate.lower_limit
-    monkeypatch.setattr(
-        NoisyRate, "lower_limit", lambda self, eta: spent.append(eta) or limit(self, eta)
-    )
-    if not few:
-        monkeypatch.setattr(bands, "combination_level", lambda *_: 0.0)
-    accuracy_bound(release, one_hot((2, 3)), 0.95)
+    with asked() as found:
+        (accuracy_bound if few else summed)(release, one_hot((2, 3)), 0.95)
     ways = (BINS + 1) ** 2 if few else 2 * (BINS + 1)
-    assert spent == pytest.approx([0.05 / ways] * (1 if few else 2))
+    assert found.levels("lower") == pytest.approx([0.05 / ways] * (1 if few else 2))
 
 
 def test_many_groups_are_added_up_threshold_by_threshold():
@@ -249,6 +247,10 @@ def test_many_groups_are_added_up_threshold_by_threshold():
     bound = accuracy_bound(many, np.eye(8 * BINS + 1)[[24] * 6], 0.95)
     exact = accuracy_bound(release, np.eye(BINS + 1)[[3] * 6], 0.95)
     assert 0.4 < bound < exact
+    lottery = np.eye(8 * BINS + 1)[[24] * 6]
+    assert bound == summed_accuracy(many, lottery, threshold_level(1 - 0.95, 8 * BINS + 1, 6))
+    few, alone = combination_level(1 - 0.95, BINS + 1, 6), np.eye(BINS + 1)[[3] * 6]
+    assert exact == combined_accuracy(release, alone, few)
 
 
 def test_accuracy_without_the_union_is_overstated():
@@ -278,7 +280,7 @@ def test_one_coin_for_all_groups_keeps_the_chances_of_every_threshold():
         lottery[:, rng.integers(5)] += 0.1
         lottery /= lottery.sum(axis=1, keepdims=True)
         shares = np.zeros_like(lottery)
-        for share, places in bands._combinations(lottery):
+        for share, places in coin_combinations(lottery):
             assert share > 0
             shares[np.arange(k), places] += share
         np.testing.assert_allclose(shares, lottery, atol=1e-12)
@@ -431,7 +433,9 @@ def test_the_statistics_of_a_notion_share_the_error_probability():
         sharp = [combined_gap_bound(row, identity, 1 - 0.1 / len(rows)).bound for row in rows]
         assert fixed_bound(release, NOTIONS[name], 0.9).bound == max(sharp)
     ratio = fixed_bound(release, NOTIONS["parity_ratio"], 0.9)
-    intervals = [release.rate(a, 1).interval(0.05) for a in (0, 1)]
+    level = threshold_level(1 - 0.9, 1, 2)
+    assert level == pytest.approx(0.05, rel=1e-12)
+    intervals = [release.rate(a, 1).interval(level) for a in (0, 1)]
     assert ratio.intervals[0] == tuple(intervals)
     worst = max(1 - intervals[a][0] / intervals[1 - a][1] for a in (0, 1))
     assert ratio.bound == pytest.approx(worst)

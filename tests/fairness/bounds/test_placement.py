@@ -11,25 +11,26 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from scipy.stats import binom
+from trust.levels import asked
 
 from dpfair.errors import InputError
-from dpfair.fairness.bounds import placement
 from dpfair.fairness.bounds.bands import interval_gap
+from dpfair.fairness.bounds.deviations import Deviation
 from dpfair.fairness.bounds.placement import (
-    GRAIN,
-    MAX_PLACED_BINS,
-    Window,
-    dithered,
+    cell_limit,
+    cover,
     place,
+    placed_bound,
+    placed_rates,
+    placed_threshold,
     placement_bound,
-    placement_grid,
     placement_levels,
 )
-from dpfair.fairness.bounds.tails import NoiseLaw, expected_chance, reaches
-from dpfair.fairness.choice import planned_rates
+from dpfair.fairness.dither import GRAIN, Window, placement_grid
+from dpfair.fairness.goal import Goal
+from dpfair.fairness.lottery import Choice
 from dpfair.fairness.notions import NOTIONS
-from dpfair.fairness.optimal import Choice, Goal
-from dpfair.fairness.rates import NoisyRate, noise_masses
+from dpfair.fairness.planning import planned_rates
 from dpfair.fairness.release import Release, score_grid
 
 PARITY, OPPORTUNITY = NOTIONS["demographic_parity"], NOTIONS["equal_opportunity"]
@@ -109,7 +110,17 @@ def releases(trial, sizes, edges, epsilon, count, seed=0):
     return [Release(names, edges, table, noise, None, "", GRAIN) for table in noisy]
 
 
-def coverage(trial, sizes, targets, epsilon, notion=PARITY, count=1000, wrong=0.0, seed=0):
+def coverage(
+    trial,
+    sizes,
+    targets,
+    epsilon,
+    notion=PARITY,
+    count=1000,
+    wrong=0.0,
+    seed=0,
+    bound=placement_bound,
+):
     """Share of releases whose true gap is below the bound, the bound, and the gap's quantile.
 
     Where the gap is far below all bounds seen, the bound is not computed again.
@@ -129,16 +140,16 @@ def coverage(trial, sizes, targets, epsilon, notion=PARITY, count=1000, wrong=0.
 
     gaps = []
     for table in tables:
-        placed = [placement._placed(table, a, statistic, r) for a, r in enumerate(targets)]
+        placed = [placed_threshold(table, a, statistic, r) for a, r in enumerate(targets)]
         rates = [rate(a, threshold) for a, threshold in enumerate(placed)]
         gaps.append(notion.gap([rates]))
-    few = [placement_bound(table, notion, targets, 0.95).bound for table in tables[:4]]
+    few = [bound(table, notion, targets, 0.95).bound for table in tables[:4]]
     held = 0
     for table, gap in zip(tables, gaps, strict=True):
         if gap < 0.9 * min(few):
             held += 1
         else:
-            held += gap <= placement_bound(table, notion, targets, 0.95).bound + 1e-12
+            held += gap <= bound(table, notion, targets, 0.95).bound + 1e-12
     return held / count, float(np.median(few)), float(np.quantile(gaps, 0.95))
 
 
@@ -197,65 +208,32 @@ def test_the_bound_holds_everywhere(case):
     assert share >= least(1000)
 
 
-def test_without_the_mass_of_the_cell_it_does_not_hold(monkeypatch):
+def changed_bound(change):
+    """The bound from rates of which something was changed."""
+
+    def bound(release, notion, targets, confidence):
+        placed = placed_rates(release, notion, targets, confidence)
+        return placed_bound([change(rate) for rate in placed], notion, confidence)
+
+    return bound
+
+
+def test_without_the_mass_of_the_cell_it_does_not_hold():
     """Far from its window a cut moves in whole grains, here with a tenth of all records each."""
     case = (lumps(2), (20_000, 40_000), (0.3, 0.2), math.inf, PARITY, 80, 0.3)
     assert coverage(*case)[0] >= least(80)
-    monkeypatch.setattr(placement, "_cell_mass", lambda *_: 0.0)
-    assert coverage(*case)[0] < 0.5
+    no_cell = changed_bound(lambda rate: replace(rate, cell=0.0))
+    assert coverage(*case, bound=no_cell)[0] < 0.5
 
 
-def test_with_half_the_deviation_it_does_not_hold(monkeypatch):
+def test_with_half_the_deviation_it_does_not_hold():
     case = (smooth(2), (2000, 4000), (0.2, 0.2), math.inf, PARITY, 80)
-    whole = placement._deviations
 
-    def half(*arguments):
-        return [placement._Deviation(d.points / 2, d.above) for d in whole(*arguments)]
+    def half(rate):
+        above, below = (Deviation(d.points / 2, d.above) for d in (rate.above, rate.below))
+        return replace(rate, above=above, below=below)
 
-    monkeypatch.setattr(placement, "_deviations", half)
-    assert coverage(*case)[0] < least(80)
-
-
-def test_counted_and_decided_shares_agree():
-    """From raw scores to counts and from the rule back: the same share of every score."""
-    rng = np.random.default_rng(0)
-    scores = np.concatenate([np.arange(0, 101) / 100, rng.random(50), [0.29, 0.57, 0.58]])
-    edges = placement_grid([window(0.26, 0.31)], 3.0)
-    coins = (np.arange(4000) + 0.5) / 4000
-    nothing = np.zeros((1, 2, 1))
-    for threshold in range(edges.shape[1] + 2):
-        lottery = np.zeros((1, edges.shape[1] + 2))
-        lottery[0, threshold] = 1
-        rule = Choice(lottery, nothing, nothing, edges, GRAIN).rule()
-        decided = rule.probabilities(np.zeros(len(scores), dtype=int), scores)
-        cut = np.array([-1.0, *edges[0], 2.0])[threshold]
-        counted = (dithered(scores[:, None], coins) >= cut).mean(axis=1)
-        np.testing.assert_allclose(decided, counted, atol=1 / 2000)
-
-
-def test_a_dithered_score_keeps_its_grain():
-    grid = np.arange(0, 101) / 100
-    for coin in (0.0, 0.5, 1 - 1e-9):
-        kept = np.searchsorted(grid, dithered(grid, np.full(101, coin)), side="right") - 1
-        assert kept.tolist() == [*range(100), 99]
-    assert dithered(np.array([-0.5, 1.5]), np.array([0.5, 0.5])).tolist() == [0.005, 0.995]
-
-
-@pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0, 3.0])
-def test_grids_are_narrow_in_the_window(epsilon):
-    ends = [(0.30, 0.36), (0.5, 0.5), (0.97, 1.2), (-1, 0.01), (0, 1)]
-    windows = [window(*row, mass=0.4, size=20_000.0) for row in ends]
-    grid = placement_grid(windows, epsilon)
-    assert grid.shape[0] == 5
-    assert grid.shape[1] < MAX_PLACED_BINS
-    assert (np.diff(grid, axis=1) > 1e-9).all()
-    assert grid.min() > 0
-    assert grid.max() < 1
-    inside = grid[0][(grid[0] >= 0.30) & (grid[0] <= 0.36)]
-    assert np.diff(inside).max() < 0.6 / GRAIN
-    wide = np.round(np.array(score_grid(epsilon)) * GRAIN)
-    for row in grid:
-        assert set(wide) <= set(np.round(row * GRAIN, 9))
+    assert coverage(*case, bound=changed_bound(half))[0] < least(80)
 
 
 @pytest.mark.parametrize(
@@ -272,7 +250,7 @@ def test_grids_are_narrow_in_the_window(epsilon):
     ],
 )
 def test_a_cell_is_judged_by_the_grains_around_it(grains, cell, expected):
-    start, stop, part = placement._cover(np.array(grains) / GRAIN, cell)
+    start, stop, part = cover(np.array(grains) / GRAIN, cell)
     assert (start, stop) == expected[:2]
     assert part == pytest.approx(expected[2], abs=1e-6)
     assert part >= expected[2]
@@ -288,7 +266,7 @@ def test_covers_are_upper_bounds_for_any_masses():
             ends = np.array([0.0, *row, 1.0]) * GRAIN
             curve = np.interp(ends, np.arange(GRAIN + 1), np.append(0, np.cumsum(grains)))
             for cell in range(len(row) + 1):
-                start, stop, part = placement._cover(row, cell)
+                start, stop, part = cover(row, cell)
                 mass = curve[cell + 1] - curve[cell]
                 assert mass <= part * (curve[stop] - curve[start]) + 1e-9
 
@@ -301,71 +279,11 @@ def test_the_mass_of_the_cell_is_not_understated(wrong):
     true = trial.cells(edges)[0].sum(axis=0)
     held = []
     for release in releases(trial, (400,), edges, 3.0, 100):
-        cell = placement._placed(release, 0, PARITY.statistics[0], 0.3) - 1
-        limit = placement._cell_mass(release, 0, PARITY.statistics[0], 0.3, 0.05)
+        cell = placed_threshold(release, 0, PARITY.statistics[0], 0.3) - 1
+        limit = cell_limit(release, 0, PARITY.statistics[0], 0.3, 0.05)
         held.append(true[cell] <= limit)
     assert np.mean(held) >= least(100)
-    assert placement._cell_mass(release, 0, PARITY.statistics[0], 0.3, 1e-9) == 1
-
-
-def test_tails_against_a_sum_over_all_counts():
-    rng = np.random.default_rng(0)
-    for n, k in ((1, 0.5), (7, 3.0), (40, 12.5), (40, -3), (40, 60)):
-        places, masses = np.array([-2.5, 0, 1.2, 30]), rng.dirichlet(np.ones(4), 3).T
-        rates = np.array([-0.1, 0.0, 0.3, 0.9, 1.0])
-        got = reaches(n, rates, NoiseLaw(places, masses), k)
-        for p, value in zip(np.clip(rates, 0, 1), got, strict=True):
-            chances = binom.sf(np.ceil(k - places) - 1, n, p)
-            assert value == pytest.approx((chances @ masses).max(), abs=1e-8)
-            assert value >= min(1, (chances @ masses).max())
-
-
-def survival(noise, law=0):
-    order = np.argsort(noise.places)
-    places, masses = noise.places[order], noise.masses[order, law]
-    return lambda z: masses[places >= z].sum()
-
-
-@pytest.mark.parametrize(("t", "target"), [(0.3, 0.2), (2.0, 0.5), (1.0, 0.0), (1.0, 0.9)])
-def test_the_lift_is_above_the_maximum_of_the_walk(t, target):
-    rng = np.random.default_rng(0)
-    walks = np.cumsum(discrete_laplace(rng, t, (100_000, 12)), axis=1)
-    lifts = np.maximum(walks.max(axis=1), 0) - target * walks[:, -1]
-    law = survival(placement._lift(t, 12, target))
-    for z in np.quantile(lifts, [0.5, 0.9, 0.99, 0.999]):
-        seen = (lifts >= z).mean()
-        assert law(z) >= seen - 4 * math.sqrt(seen / 100_000)
-        assert law(z) <= 2 * seen + 0.01  # not by much
-
-
-def test_a_lift_of_one_step_is_nearly_exact():
-    exact = noise_masses(0.5, 1)
-    ends = np.arange(len(exact)) - len(exact) // 2
-    law = survival(placement._lift(0.5, 1, 0.25))
-    for z in (0.5, 1.0, 3.0, 8.0):
-        true = exact[np.maximum(ends, 0) - 0.25 * ends >= z].sum()
-        assert true <= law(z) <= 3 * true
-
-
-@pytest.mark.parametrize("t", [0.3, 2.0])
-def test_shortfalls_are_the_noise_of_each_edge(t):
-    rng = np.random.default_rng(0)
-    cells = discrete_laplace(rng, t, (100_000, 3, 2)).sum(axis=2)  # three bins of two rows
-    laws = placement._shortfalls(t, 2, 3, 0.3)
-    assert laws.masses.sum(axis=0) == pytest.approx(1)
-    for above in range(4):
-        seen = 0.7 * cells[:, :above].sum(axis=1) + 0.3 * cells[:, above:].sum(axis=1)
-        for z in np.quantile(seen, [0.2, 0.5, 0.9, 0.99]) - 1e-6:
-            share = (seen >= z).mean()
-            assert survival(laws, above)(z) >= share - 4 * math.sqrt(share / 100_000)
-            assert survival(laws, above)(z) <= (seen >= z - 0.5 / t).mean() + 0.01
-
-
-def test_exact_counts_have_no_noise():
-    assert placement._lift(math.inf, 10, 0.2).places.tolist() == [0]
-    laws = placement._shortfalls(math.inf, 2, 5, 0.2)
-    assert laws.places == pytest.approx([0], abs=1e-9)
-    assert laws.masses.tolist() == [[1.0] * 6]
+    assert cell_limit(release, 0, PARITY.statistics[0], 0.3, 1e-9) == 1
 
 
 def implied(bound) -> float:
@@ -471,33 +389,26 @@ def test_what_cannot_be_placed():
         placement_bound(plain, PARITY, [0.2, 0.2], 0.95)
 
 
-def test_the_cell_is_added_to_a_sum_that_does_not_depend_on_it(monkeypatch):
+def test_the_cell_is_added_to_a_sum_that_does_not_depend_on_it():
     """Its limit depends on the release: it must not decide at which level the rest is read."""
     release = table([[[700, 300, 100, 100]] * 2, [[70, 30, 10, 10]] * 2], noise=2.0)
     for targets in ([0.2, 0.2], [0.05, 0.02]):
-        bounds = []
+        bounds, placed = [], placed_rates(release, PARITY, targets, 0.95)
         for cell in (0.0, 0.004, 0.01):
-            monkeypatch.setattr(placement, "_cell_mass", lambda *_, c=cell: c)
-            bound = placement_bound(release, PARITY, targets, 0.95)
+            bound = placed_bound([replace(rate, cell=cell) for rate in placed], PARITY, 0.95)
             bounds.append(bound.bound - cell)
             assert bound.bound <= implied(bound) + 1e-12
         assert bounds == pytest.approx([bounds[0]] * 3)
 
 
-def test_no_gap_exceeds_the_top_of_a_rate(monkeypatch):
+def test_no_gap_exceeds_the_top_of_a_rate():
     """However heavy the cell of the other group is; the top is paid for apart."""
     release = table([[[700, 300, 100, 100]] * 2, [[70, 30, 10, 10]] * 2])
-    monkeypatch.setattr(placement, "_cell_mass", lambda *_: 1.0)
-    seen = []
-    quantile = placement._Deviation.quantile
-    monkeypatch.setattr(
-        placement._Deviation,
-        "quantile",
-        lambda self, level: seen.append(level) or quantile(self, level),
-    )
-    bound = placement_bound(release, PARITY, [0.2, 0.2], 0.95)
+    placed = placed_rates(release, PARITY, [0.2, 0.2], 0.95)
+    with asked() as found:
+        bound = placed_bound([replace(rate, cell=1.0) for rate in placed], PARITY, 0.95)
     levels = placement_levels(0.05, 2)
-    assert sorted(set(seen)) == pytest.approx([levels.top, levels.rate])
+    assert sorted(set(found.quantiles)) == pytest.approx([levels.top, levels.rate])
     assert bound.bound == max(high for _, high in bound.intervals[0])
     assert 0.2 < bound.bound < 0.45
 
@@ -513,38 +424,15 @@ def test_the_levels_add_up(k):
     assert min(levels.size, levels.cell, levels.top, levels.rate) > 0
 
 
-def test_what_a_bound_rests_on_is_read_at_its_level(monkeypatch):
+def test_what_a_bound_rests_on_is_read_at_its_level():
     """The cell's limit is for all cells at once, so each has a part of the level."""
-    sums, pairs = placement._sum_quantiles, []
-    monkeypatch.setattr(
-        placement, "_sum_quantiles", lambda *given: pairs.append(given[2]) or sums(*given)
-    )
     release = table([[[70, 30, 10, 10]] * 2] * 2, noise=1.0)
-    seen = {"size_range": [], "upper_limit": []}
-    for name, levels in seen.items():
-        plain = getattr(NoisyRate, name)
-
-        def asked(self, eta, plain=plain, levels=levels):
-            levels.append(eta)
-            return plain(self, eta)
-
-        monkeypatch.setattr(NoisyRate, name, asked)
-    placement_bound(release, PARITY, [0.2, 0.2], 0.95)
+    with asked() as found:
+        placement_bound(release, PARITY, [0.2, 0.2], 0.95)
     levels = placement_levels(0.05, 2)
-    assert seen["upper_limit"] == pytest.approx([levels.cell / 4] * 2)  # four cells of many grains
-    assert seen["size_range"][::2] == pytest.approx([levels.size] * 2)
-    assert pairs == pytest.approx([levels.pair])
-
-
-def test_a_mean_over_counts_is_rounded_up():
-    """Also when rates are so far apart that they are taken in pieces."""
-    for n in (1, 30, 4000, 10**6):
-        rates = np.array([0.0, 1e-6, 0.2, 0.21, 0.6, 1.0])
-        for needed in (0, 1, n // 5, n):
-            got = expected_chance(n, rates, lambda c, k=needed: (c >= k).astype(float))
-            exact = binom.sf(needed - 1, n, rates)
-            assert got == pytest.approx(exact, abs=1e-7)
-            assert (got >= exact).all()
+    assert found.levels("upper") == pytest.approx([levels.cell / 4] * 2)  # cells of many grains
+    assert found.levels("sizes") == pytest.approx([levels.size] * 2)
+    assert found.sums == pytest.approx([levels.pair])
 
 
 def plan_of(trial, sizes, epsilon, seed) -> Release:

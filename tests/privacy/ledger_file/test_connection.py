@@ -6,13 +6,16 @@ import shutil
 import sqlite3
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
+from dpfair import files
 from dpfair.errors import LedgerFileError, LedgerTamperedError
+from dpfair.privacy.ledger_file import LedgerFile
 from dpfair.privacy.ledger_file import store as ledger_store
 from dpfair.privacy.ledger_file.connection import LedgerConnection
-from dpfair.privacy.ledger_file.file import LedgerFile
+from dpfair.privacy.ledger_file.filesystem import identity
 
 
 @pytest.fixture
@@ -41,9 +44,15 @@ def count(file):
         return len(list(ledger_store.rows_from(connection, 0)))
 
 
+def is_open(file):
+    return files.OPEN[identity(file.path)] > 0
+
+
 def test_no_connection_is_carried_over_a_fork(file):
+    with file.transaction():
+        assert is_open(file)
     assert count(file) == 1
-    assert file._connection is None
+    assert not is_open(file)
     assert in_child(lambda: count(file)) == 1
     assert count(file) == 1
 
@@ -127,21 +136,33 @@ def test_errors_of_sqlite_become_sentences_and_close_the_connection(file):
 
     with pytest.raises(LedgerTamperedError, match="damaged"):
         fail()
-    assert file._connection is None
+    assert not is_open(file)
     assert count(file) == 1
 
 
-def test_a_lock_that_lasts_too_long_is_named(file, monkeypatch):
-    monkeypatch.setattr(ledger_store, "PATIENCE_SECONDS", 0.1)
+def test_a_lock_that_lasts_too_long_is_named(file):
+    hasty = LedgerConnection(file.path, patience=0.1)
     other = sqlite3.connect(file.path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     with (
         pytest.raises(LedgerFileError, match=r"locked for 0\.1 seconds"),
-        file.transaction(write=True),
+        hasty.transaction(write=True),
     ):
         pass
-    assert count(file) == 1  # readers do not wait
+    assert count(hasty) == 1  # readers do not wait
     other.close()
+
+
+def test_a_log_that_was_taken_away_ends_the_transaction_with_an_error(file):
+    """So a charge gives no receipt."""
+
+    def take_away():
+        with file.transaction(write=True) as connection:
+            connection.execute("SELECT count(*) FROM entry").fetchall()
+            Path(f"{file.path}-wal").unlink()
+
+    with pytest.raises(LedgerFileError, match="taken away"):
+        take_away()
 
 
 def test_a_network_file_system_is_refused(file, monkeypatch, tmp_path):

@@ -3,12 +3,17 @@
 import json
 
 import pytest
+from privacy.ledger_file.forging import (
+    charge_row,
+    forge_rows,
+    make_first_format,
+    written_meanwhile,
+)
 
 from dpfair.errors import BudgetError, InputError, LedgerFileError, LedgerTamperedError
 from dpfair.privacy.events import noisy_table
-from dpfair.privacy.ledger_file import file as ledger_file
-from dpfair.privacy.ledger_file.file import LedgerFile
-from dpfair.privacy.ledger_file.scopes import Scopes
+from dpfair.privacy.ledger_file import LedgerFile
+from dpfair.privacy.ledger_file.rows import Declared
 
 SPELLINGS = ["North", "NORTH", "n\u043erth", "n0rth", "north ", "nor\u200bth", "\uff4eorth"]
 
@@ -81,17 +86,12 @@ def test_others_know_what_was_declared(ledger):
         other.add_scope("North")
 
 
-def test_a_look_alike_that_is_declared_meanwhile_is_refused(ledger, monkeypatch):
+def test_a_look_alike_that_is_declared_meanwhile_is_refused(ledger):
     """The decision is made again inside the transaction."""
-    other, price = LedgerFile(ledger.path), ledger_file.cost
-
-    def meanwhile(*arguments):
-        monkeypatch.undo()
-        pay(other, "north", 1, new_scope=True)
-        return price(*arguments)
-
-    monkeypatch.setattr(ledger_file, "cost", meanwhile)
-    with pytest.raises(InputError, match="looks like 'north'"):
+    with (
+        written_meanwhile(ledger.path, Declared("north"), charge_row(table(1), "north")),
+        pytest.raises(InputError, match="looks like 'north'"),
+    ):
         pay(ledger, "North", 1, new_scope=True)
     assert kinds(ledger) == ["open", "scope", "charge"]
 
@@ -111,30 +111,21 @@ def test_scopes_are_listed_with_what_is_spent(ledger):
     }
 
 
-def test_verification_finds_look_alikes_that_were_written_without_the_check(ledger, monkeypatch):
+def test_verification_finds_look_alikes_that_were_written_without_the_check(ledger):
     pay(ledger, "north", 1, new_scope=True)
-    monkeypatch.setattr(Scopes, "check", lambda *asked, **how: None)
-    pay(ledger, "North", 1, new_scope=True)
-    monkeypatch.undo()
+    forge_rows(ledger.path, Declared("North"), charge_row(table(1), "North"))
     with pytest.raises(LedgerTamperedError, match="Row 3"):
         LedgerFile(ledger.path).verify()
 
 
-def test_verification_finds_a_charge_without_a_declaration(ledger, monkeypatch):
-    monkeypatch.setattr(Scopes, "check", lambda *asked, **how: None)
-    monkeypatch.setattr(LedgerFile, "_undeclared", lambda *asked: [])
-    pay(ledger, "north")
-    monkeypatch.undo()
+def test_verification_finds_a_charge_without_a_declaration(ledger):
+    forge_rows(ledger.path, charge_row(table("1/2"), "north"))
     with pytest.raises(LedgerTamperedError, match=r"Row 1 .* not declared before"):
         LedgerFile(ledger.path).verify()
 
 
-def test_a_ledger_of_the_first_format_is_told_what_to_do(tmp_path, monkeypatch):
-    from dpfair.privacy.ledger_file import rows as ledger_rows
-
-    monkeypatch.setattr(ledger_rows, "FORMAT", 1)
-    LedgerFile.create(tmp_path / "old.ledger", 1, 1e-5).close()
-    monkeypatch.undo()
+def test_a_ledger_of_the_first_format_is_told_what_to_do(tmp_path):
+    make_first_format(tmp_path / "old.ledger")
     with pytest.raises(LedgerFileError, match=r"format 1.*dpfair ledger init") as caught:
         LedgerFile(tmp_path / "old.ledger")
     assert not isinstance(caught.value, LedgerTamperedError)

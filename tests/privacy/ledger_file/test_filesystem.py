@@ -25,12 +25,11 @@ crypt /near fuse.gocryptfs rw 0 0
 
 
 @pytest.fixture
-def mounts(tmp_path, monkeypatch):
+def mounts(tmp_path):
     (tmp_path / "mounts").write_text(TABLE.strip() + "\n")
-    monkeypatch.setattr(filesystem, "MOUNTS", tmp_path / "mounts")
+    return tmp_path / "mounts"
 
 
-@pytest.mark.usefixtures("mounts")
 @pytest.mark.parametrize(
     ("path", "kind"),
     [
@@ -42,27 +41,24 @@ def mounts(tmp_path, monkeypatch):
         ("/home/nfs/a/b/x.ledger", "tmpfs"),
     ],
 )
-def test_the_innermost_and_latest_mount_counts(path, kind):
-    assert mounted_as(Path(path)) == kind
+def test_the_innermost_and_latest_mount_counts(path, kind, mounts):
+    assert mounted_as(Path(path), mounts) == kind
 
 
-@pytest.mark.usefixtures("mounts")
 @pytest.mark.parametrize("path", ["/home/x.ledger", "/shared/x.ledger", "/far/a/x.ledger"])
-def test_network_file_systems_are_refused(path):
+def test_network_file_systems_are_refused(path, mounts):
     with pytest.raises(LedgerFileError, match="network file system"):
-        refuse_network(Path(path))
+        refuse_network(Path(path), mounts)
 
 
-@pytest.mark.usefixtures("mounts")
 @pytest.mark.parametrize("path", ["/x", "/home/local disk/x", "/near/x", "/home/nfs/x"])
-def test_local_ones_are_not(path):
-    refuse_network(Path(path))
+def test_local_ones_are_not(path, mounts):
+    refuse_network(Path(path), mounts)
 
 
-def test_without_a_mount_table_nothing_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(filesystem, "MOUNTS", tmp_path / "missing")
-    assert mounted_as(tmp_path) == ""
-    refuse_network(tmp_path)
+def test_without_a_mount_table_nothing_is_refused(tmp_path):
+    assert mounted_as(tmp_path, tmp_path / "missing") == ""
+    refuse_network(tmp_path, tmp_path / "missing")
 
 
 def test_the_real_table_knows_where_we_are(tmp_path):

@@ -61,10 +61,10 @@ def test_a_changed_moved_or_missing_row_breaks_the_chain():
         (first, third),
         (None, second),
         (second, second),
-        (first, second._replace(seq=2)),
-        (first, second._replace(body=second.body.replace("north", "south"))),
-        (first, second._replace(hash=third.hash)),
-        (first._replace(hash="0" * 64), second),
+        (first, Row(2, second.body, second.hash)),
+        (first, Row(1, second.body.replace("north", "south"), second.hash)),
+        (first, Row(1, second.body, third.hash)),
+        (Row(0, first.body, "0" * 64), second),
     ]:
         with pytest.raises(LedgerTamperedError, match="was changed"):
             read_row(previous, row)

@@ -6,11 +6,12 @@ import sqlite3
 from fractions import Fraction
 
 import pytest
+from privacy.ledger_file.forging import forge_rows
 
 from dpfair.errors import InputError, LedgerTamperedError
 from dpfair.privacy.events import OneOfDpEvent, gaussian_steps, noisy_table
-from dpfair.privacy.ledger_file import verify as ledger_verify
-from dpfair.privacy.ledger_file.file import LedgerFile
+from dpfair.privacy.ledger_file import LedgerFile
+from dpfair.privacy.ledger_file.rows import Declared
 
 TABLE = noisy_table("1/4", "add_remove")
 
@@ -132,7 +133,7 @@ def test_another_machine_may_differ_in_the_last_digits(ledger):
 
     forge(ledger.path, change)
     replayed = LedgerFile(ledger.path)
-    with pytest.raises(LedgerTamperedError, match="no row explains"):  # no row was found wrong
+    with pytest.raises(LedgerTamperedError, match="belong to no row"):  # no row was found wrong
         replayed.verify()
 
 
@@ -141,7 +142,7 @@ def test_bytes_between_the_rows_are_compared(ledger):
     free = whole.index(bytes(64), 4096)
     whole[free + 7] ^= 1
     ledger.path.write_bytes(whole)
-    with pytest.raises(LedgerTamperedError, match="no row explains"):
+    with pytest.raises(LedgerTamperedError, match="belong to no row"):
         LedgerFile(ledger.path).verify()
 
 
@@ -156,13 +157,13 @@ def test_a_refused_file_is_not_left_open(ledger):
 def test_bytes_after_the_end_are_found(ledger):
     with ledger.path.open("ab") as file:
         file.write(bytes(4096))
-    with pytest.raises(LedgerTamperedError, match=r"damaged|no row explains"):
+    with pytest.raises(LedgerTamperedError, match=r"damaged|belong to no row"):
         LedgerFile(ledger.path).verify()
 
 
-def test_another_version_of_sqlite_is_said_and_not_accused(ledger, monkeypatch):
+def test_another_version_of_sqlite_is_said_and_not_accused(ledger):
     """If the pages are the same nevertheless, nothing needs to be said."""
-    monkeypatch.setattr(sqlite3, "sqlite_version", "3.99.0")
+    forge_rows(ledger.path, Declared("elsewhere", sqlite="3.99.0"))
     assert LedgerFile(ledger.path).verify().image
     whole = bytearray(ledger.path.read_bytes())
     free = whole.index(bytes(64), 4096)
@@ -209,12 +210,17 @@ def test_charges_beyond_the_budget_are_found(tmp_path):
         LedgerFile(ledger.path).verify()
 
 
-def test_every_charge_is_priced_again(ledger, monkeypatch):
-    asked = []
-    price = ledger_verify.cost
-    monkeypatch.setattr(ledger_verify, "cost", lambda *how: asked.append(how[0]) or price(*how))
-    ledger.verify()
-    assert asked == [entry.event for entry in ledger.entries]
+@pytest.mark.parametrize("row", [1, 4])
+def test_every_charge_is_priced_again(ledger, row):
+    """An amount that is too low is found in each of the two charges."""
+
+    def cheaper(seq, body):
+        if seq == row:
+            body["epsilon"] = str(Fraction(body["epsilon"]) * Fraction(999, 1000))
+
+    forge(ledger.path, cheaper)
+    with pytest.raises(LedgerTamperedError, match=f"Row {row} .* do not follow from its event"):
+        LedgerFile(ledger.path).verify()
 
 
 def test_a_page_that_belongs_to_nobody_is_found_in_any_layout(ledger):

@@ -8,68 +8,56 @@ from fractions import Fraction
 from trust.mutants.registry import mutant, patched
 
 from dpfair import validate
-from dpfair.fairness import release as release_module
-from dpfair.methods import fair_classifier as private_fair
-from dpfair.privacy import (
-    accountants,
-    adaptive,
-    draw,
-    events,
-    tally,
-)
-from dpfair.privacy import ledger as ledger_module
-
-_discrete_laplace_draw = draw.Draw.discrete_laplace
+from dpfair.methods import fair_classifier, search, tables
+from dpfair.privacy import adaptive, events, tally
+from dpfair.privacy.accountants import answers
+from dpfair.privacy.draw import Draw
+from dpfair.privacy.ledger import Ledger, Receipt
 
 
 @mutant("a step is never charged", "replay reuse")
 def _uncharged():
     def free(self, event, *, scope, purpose):
-        if purpose == private_fair.COUNTING:
-            return ledger_module.Receipt(event, self.noise, scope)
-        return _charge(self, event, scope=scope, purpose=purpose)
+        if purpose == fair_classifier.COUNTING:
+            return Receipt(event, self.noise, scope)
+        return real(self, event, scope=scope, purpose=purpose)
 
-    _charge = ledger_module.Ledger.charge
-    with patched((ledger_module.Ledger, "charge", free)):
+    real = Ledger.charge
+    with patched((Ledger, "charge", free)):
         yield
+
+
+def _endless(*changes):
+    """Receipts that never run out."""
+
+    def drawn(self, event):
+        return Draw(event, self.noise, self.scope)
+
+    return patched(
+        (Receipt, "draw", drawn), (Receipt, "used_up", property(lambda self: True)), *changes
+    )
 
 
 @mutant("charged once and drawn twice", "replay reuse")
 def _drawn_twice():
-    def drawn(self, event):
-        return draw.Draw(event, self._noise, self._scope)
+    real = tables.release_table
 
-    real = release_module.release_table
+    def averaged(*counted, **how):
+        one, two = real(*counted, **how), real(*counted, **how)
+        return replace(one, counts=(one.counts + two.counts) // 2)
 
-    def averaged(scores, groups, names, **how):
-        kept = []
-
-        def remember(self, counts):
-            noisy = _discrete_laplace_draw(self, counts)
-            again = draw.Draw(self._event, self._noise, self._scope)
-            kept.append(_discrete_laplace_draw(again, counts))
-            return [(a + b) // 2 for a, b in zip(noisy, kept[-1], strict=True)]
-
-        with patched((draw.Draw, "discrete_laplace", remember)):
-            return real(scores, groups, names, **how)
-
-    with patched((ledger_module.Receipt, "draw", drawn), (private_fair, "release_table", averaged)):
+    with _endless((tables, "release_table", averaged)):
         yield
 
 
 @mutant("receipts never run out", "receipts")
 def _endless_receipts():
-    def drawn(self, event):
-        return draw.Draw(event, self._noise, self._scope)
-
-    with patched((ledger_module.Receipt, "draw", drawn)):
+    with _endless():
         yield
 
 
 @mutant("the choice among the runs of a search is free", "replay search")
 def _select_forgotten():
-    from dpfair.methods import search
-
     def one_run(alternatives, mean, shape):
         return max(alternatives, key=lambda event: sum(events.parts(event).values()))
 
@@ -78,16 +66,17 @@ def _select_forgotten():
 
     with patched(
         (search, "best_of_runs", one_run),
-        (draw.Draw, "runs", runs),
-        (draw.Draw, "allow", lambda self, charges: None),
+        (Draw, "runs", runs),
+        (Draw, "allow", lambda self, charges: None),
     ):
         yield
 
 
 @mutant("the gate is the GDP approximation", "accountants")
 def _gdp_gate():
-    gates = {**accountants.ACCOUNTANTS, "pld": accountants.ACCOUNTANTS["gdp"]}
-    with patched((accountants, "ACCOUNTANTS", gates)):
+    rows = answers.ACCOUNTANTS
+    approximate = {**rows, "pld": replace(rows["pld"], compute=rows["gdp"].compute)}
+    with patched((answers, "ACCOUNTANTS", approximate)):
         yield
 
 
@@ -104,13 +93,13 @@ def _nan_budget():
 
 @mutant("amounts are compared with a tolerance", "budgets")
 def _tolerant_budget():
-    real = ledger_module.Ledger.row_budget.fget
+    real = Ledger.row_budget.fget
 
     def roomy(self):
         epsilon, delta = real(self)
         return epsilon * (1 + Fraction(1, 10**6)), delta
 
-    with patched((ledger_module.Ledger, "row_budget", property(roomy))):
+    with patched((Ledger, "row_budget", property(roomy))):
         yield
 
 
@@ -131,18 +120,20 @@ def _half_counted():
 
 @mutant("the filter's rules have twice the delta", "shares")
 def _double_shares():
-    shares = {factor: 2 * share for factor, share in adaptive._SHARES.items()}
-    with patched((adaptive, "_SHARES", shares)):
+    shares = {factor: 2 * share for factor, share in adaptive.SHARES.items()}
+    with patched((adaptive, "SHARES", shares)):
         yield
 
 
-@mutant("a draw forgives five parts in a hundred", "draws")
+@mutant("a draw forgives three parts in a hundred", "draws")
 def _forgiving_draw():
-    real = draw.Draw._use
+    real = Draw.gaussian
 
-    def forgiving(self, sensitivity, noise_multiplier=None):
-        self._precision *= 1.05
-        return real(self, sensitivity, noise_multiplier)
+    def forgiving(self, value, sensitivity, noise_multiplier=None):
+        if noise_multiplier is None:
+            return real(self, value, sensitivity)
+        noisy = real(self, value, sensitivity, 1.03 * noise_multiplier)
+        return value + (noisy - value) / 1.03
 
-    with patched((draw.Draw, "_use", forgiving)):
+    with patched((Draw, "gaussian", forgiving)):
         yield

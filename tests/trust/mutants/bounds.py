@@ -9,14 +9,15 @@ from scipy.special import gammainccinv
 from trust.mutants.registry import mutant, patched
 
 from dpfair import evaluation
-from dpfair.certificate import claims as certificate
+from dpfair.certificate import rule as chosen
+from dpfair.certificate import text
 from dpfair.fairness import rates
-from dpfair.fairness.bounds import bands, placement, tails
-from dpfair.fairness.bounds import paper as certificates
+from dpfair.fairness.bounds import bands, deviations, paper, placement, tails
 from dpfair.fairness.bounds.tails import NoiseLaw
+from dpfair.fairness.laplace_sums import noise_masses
 from dpfair.fairness.rates import SIZE_SHARE, NoisyRate
 from dpfair.fairness.release import Release
-from dpfair.methods import fair_classifier as private_fair
+from dpfair.methods import base
 
 # --- what a union is taken over -------------------------------------------------------------
 
@@ -44,32 +45,16 @@ def _one_groups_thresholds():
 
 @mutant("C3 does not pay for the range of sizes", "rule levels")
 def _sizes_unpaid():
-    def unpaid(groups, confidence):
-        private = any(rate.size is None for rate in groups)
-        surprise = float(gammainccinv(len(groups), 1 - confidence))
-        etas = np.exp(-np.linspace(0, surprise, certificates._STEPS + 1))
-        eta_size = SIZE_SHARE * (1 - confidence) / len(groups) if private else 0.0
-        return np.stack([rate.nested_intervals(etas, eta_size) for rate in groups])
+    def unpaid(k, eta):
+        return gammainccinv(k, eta / (1 - SIZE_SHARE))
 
-    with _c3(unpaid):
+    with patched((paper, "gammainccinv", unpaid)):
         yield
-
-
-def _c3(levels):
-    """The combined bound with other levels."""
-
-    def bound(groups, rule, confidence):
-        found = levels(groups, confidence)
-        return certificates._bound(groups, rule, found, confidence, "C3")
-
-    return patched(
-        *((module, "combined_gap_bound", bound) for module in (certificates, bands, certificate))
-    )
 
 
 @mutant("Fisher's quantile has half its degrees of freedom", "rule levels")
 def _half_the_freedom():
-    with patched((certificates, "gammainccinv", lambda k, eta: gammainccinv(k / 2, eta))):
+    with patched((paper, "gammainccinv", lambda k, eta: gammainccinv(k / 2, eta))):
         yield
 
 
@@ -81,52 +66,52 @@ def _statistics_uncounted():
         eta = min((1 - confidence) * len(notion.statistics), 1 - 1e-9)
         return real(release, notion, 1 - eta, lottery)
 
-    with patched((bands, "fixed_bound", whole), (certificate, "fixed_bound", whole)):
+    with patched((bands, "fixed_bound", whole), (chosen, "fixed_bound", whole)):
         yield
 
 
 @mutant("a corrected accuracy pays for one threshold of three", "rule levels")
 def _one_of_three():
-    real = bands._union_bound
+    real = bands.union_bound
 
     def fewer(release, lottery, notion, confidence, thresholds, method):
         counted = len(notion.statistics) if method == "corrected" else thresholds
         return real(release, lottery, notion, confidence, counted, method)
 
-    with patched((bands, "_union_bound", fewer)):
+    with patched((bands, "union_bound", fewer)):
         yield
 
 
 @mutant("the mass of a cell is limited for one cell alone", "placed levels")
 def _one_cell():
-    real = placement._cell_mass
+    real = placement.cell_limit
 
     def alone(release, group, statistic, target, eta):
         return real(release, group, statistic, target, eta * release.counts.shape[2])
 
-    with patched((placement, "_cell_mass", alone)):
+    with patched((placement, "cell_limit", alone)):
         yield
 
 
 @mutant("to beat two constants costs what one would", "claims")
 def _one_constant():
-    real = certificate._constants
+    real = chosen.best_constant
 
     def cheap(counted, eta):
         return real(counted, 2 * eta)
 
-    with patched((certificate, "_constants", cheap)):
+    with patched((chosen, "best_constant", cheap)):
         yield
 
 
 @mutant("each share of undeclared values gets the whole error", "claims")
 def _shares_apart():
-    real = certificate.undeclared_shares
+    real = chosen.undeclared_shares
 
     def apart(release, confidence):
         return real(release, 1 - (1 - confidence) * max(len(release.undeclared), 1))
 
-    with patched((certificate, "undeclared_shares", apart)):
+    with patched((chosen, "undeclared_shares", apart)):
         yield
 
 
@@ -135,7 +120,7 @@ def _independent():
     def never(*, inferred, rows_per_unit):
         return ""
 
-    with patched((evaluation, "dependence_of", never), (private_fair, "dependence_of", never)):
+    with patched((evaluation, "dependence_of", never), (base, "dependence_of", never)):
         yield
 
 
@@ -144,11 +129,12 @@ def _independent():
 
 @mutant("an interval pays for its tails alone", "limits")
 def _tails_alone():
-    def interval(self, eta):
-        share = 1.0 if self.rejected is None else SIZE_SHARE
-        return rates._limits(self, rates._level(eta), self.size_range(share * eta))
+    real = NoisyRate.levels
 
-    with patched((NoisyRate, "interval", interval)):
+    def levels(self, eta):
+        return eta, real(self, eta)[1]
+
+    with patched((NoisyRate, "levels", levels)):
         yield
 
 
@@ -176,30 +162,30 @@ def _quantile_off_by_one():
 
 @mutant("nested intervals are one step too narrow", "limits")
 def _nested_off_by_one():
-    real = rates._nested_intervals
+    real = rates.nested_limits
 
-    def narrow(rate, etas, eta_size):
-        found = real(rate, etas, eta_size)
+    def narrow(rate, etas, sizes):
+        found = real(rate, etas, sizes)
         return np.concatenate([found[:1], found[:-1]])
 
-    with patched((rates, "_nested_intervals", narrow)):
+    with patched((rates, "nested_limits", narrow)):
         yield
 
 
 @mutant("the largest size of a range is left out", "tails of rates")
 def _last_size():
-    real = NoisyRate._blocks
+    real = NoisyRate.tail_at
 
-    def fewer(self, r, sizes):
-        return real(self, r, (sizes[0], max(sizes[1] - 1, sizes[0])))
+    def fewer(self, i, rates, sizes):
+        return real(self, i, rates, (sizes[0], max(sizes[1] - 1, sizes[0])))
 
-    with patched((NoisyRate, "_blocks", fewer)):
+    with patched((NoisyRate, "tail_at", fewer)):
         yield
 
 
 @mutant("tails are not rounded up", "tails of rates")
 def _not_rounded():
-    with patched((tails, "_rounded_up", lambda n, chances: np.minimum(1.0, chances))):
+    with patched((tails, "rounded_up", lambda n, chances: np.minimum(1.0, chances))):
         yield
 
 
@@ -208,27 +194,27 @@ def _not_rounded():
 
 @mutant("the noise of a threshold is rounded down", "laws")
 def _rounded_down():
-    real = placement._shortfalls
+    real = deviations.shortfalls
 
     def lower(noise, rows, bins, target):
         law = real(noise, rows, bins, target)
         step = float(np.diff(law.places).min(initial=1.0))
         return NoiseLaw(law.places - step, law.masses)
 
-    with patched((placement, "_shortfalls", lower)):
+    with patched((deviations, "shortfalls", lower)):
         yield
 
 
 @mutant("the maximum of a walk is taken for its end", "laws")
 def _end_of_walk():
     def ends(noise, cells, target):
-        masses = rates.noise_masses(noise, cells)
+        masses = noise_masses(noise, cells)
         end = np.arange(len(masses)) - len(masses) // 2
         lift = np.maximum(end, 0) - target * end
         order = np.argsort(lift)
         return NoiseLaw(lift[order], masses[order, None])
 
-    with patched((placement, "_lift", ends)):
+    with patched((deviations, "lift", ends)):
         yield
 
 
@@ -253,5 +239,5 @@ def _nearest():
     def nearest(bound, digits=4):
         return f"{bound:.{digits}f}"
 
-    with patched((certificate, "round_up", nearest), (certificate, "round_down", nearest)):
+    with patched((text, "round_up", nearest), (text, "round_down", nearest)):
         yield

@@ -2,46 +2,48 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
+from types import SimpleNamespace
+
 from trust.mutants.registry import mutant, patched
 
-from dpfair.learners import logistic
+from dpfair.methods.base import PrivateClassifier
 from dpfair.privacy import accountants, tally
-from dpfair.privacy.ledger_file import file as ledger_file
+from dpfair.privacy.ledger_file import chain as ledger_chain
 from dpfair.privacy.ledger_file import rows as ledger_rows
 from dpfair.privacy.ledger_file import scopes
 from dpfair.privacy.ledger_file import store as ledger_store
 from dpfair.privacy.ledger_file import verify as ledger_verify
-from dpfair.privacy.ledger_file.file import LedgerFile
 from dpfair.privacy.ledger_file.scopes import Scopes
-from dpfair.privacy.payment import Payment
 
 
 @mutant("the file is charged after the noise", "order")
 def _charged_after():
-    real_pay, real_fit = Payment.pay, logistic.PrivateLogisticRegression.fit
+    real_payment, real_fit = PrivateClassifier.payment, PrivateClassifier.fit
     waiting = []
+
+    def payment(self, plan, schema, noise=None, unit=None):
+        waiting.append(real_payment(self, plan, schema, noise, unit))
+        return SimpleNamespace(pay=lambda: plan.open(noise))
 
     def fit(self, *table):
         model = real_fit(self, *table)
-        real_pay(waiting.pop())
+        waiting.pop().pay()
         return model
 
-    with patched(
-        (Payment, "pay", lambda self: waiting.append(self)),
-        (logistic.PrivateLogisticRegression, "fit", fit),
-    ):
+    with patched((PrivateClassifier, "payment", payment), (PrivateClassifier, "fit", fit)):
         yield
 
 
 @mutant("a job tried again draws again", "keys")
 def _drawn_again():
-    with patched((LedgerFile, "_refuse_known", lambda *asked: None)):
+    with patched((ledger_chain.Chain, "refuse_used_key", lambda *asked: None)):
         yield
 
 
 @mutant("charges stay in the log", "copies")
 def _unsettled():
-    with patched((ledger_store, "settle", lambda connection, path: None)):
+    with patched((ledger_store, "settle", lambda *asked: None)):
         yield
 
 
@@ -56,12 +58,16 @@ def _fixed_lists():
 
 @mutant("the chain is not looked at", "tampering")
 def _unchained():
+    real = ledger_rows.read_row
+
     def believed(previous, row):
-        return ledger_rows._content(row)
+        seq, before = (previous.seq + 1, previous.hash) if previous else (0, ledger_rows.BEFORE_ALL)
+        fitting = sha256((before + row.body).encode()).hexdigest()
+        return real(previous, ledger_rows.Row(seq, row.body, fitting))
 
     with patched(
         (ledger_rows, "read_row", believed),
-        (ledger_file, "read_row", believed),
+        (ledger_chain, "read_row", believed),
         (ledger_verify, "read_row", believed),
     ):
         yield
@@ -69,13 +75,10 @@ def _unchained():
 
 @mutant("declared parts share no budget with the whole", "scopes")
 def _parts_apart():
-    real = tally.Tally.total
+    def forgotten(self, scope, amount, total):
+        self.spent = max(self.spent, total)
 
-    def apart(self, scope, amount):
-        alone = tally.Tally(self._epsilon, self._delta, self._relation)
-        return real(alone, scope, amount)
-
-    with patched((tally.Tally, "total", apart)):
+    with patched((tally.Tally, "add", forgotten)):
         yield
 
 
@@ -84,7 +87,7 @@ _check_scope = Scopes.check
 
 @mutant("a look-alike of a scope is a new one", "spellings")
 def _look_alikes():
-    with patched((Scopes, "_twin", lambda self, scope: None)):
+    with patched((scopes, "skeletons", lambda name: frozenset([name]))):
         yield
 
 

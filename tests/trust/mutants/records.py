@@ -8,30 +8,30 @@ import numpy as np
 import polars as pl
 from trust.mutants.registry import mutant, patched
 
-from dpfair.data import table
-from dpfair.data.tabular import TabularInput
-from dpfair.fairness import release as release_module
-from dpfair.learners import features, logistic
-from dpfair.methods import fair_classifier as private_fair
-from dpfair.methods import search
-from dpfair.methods.dp_fermi import method as dp_fermi
+from dpfair.data import read as reading
+from dpfair.fairness import counting
+from dpfair.learners import logistic
+from dpfair.methods import search, tables
+from dpfair.methods.base import PrivateClassifier
+from dpfair.methods.search import PrivateSearchCV
 from dpfair.privacy.assumptions import Assumption
-
-_coin_split = private_fair.coin_split
+from dpfair.privacy.ledger import Ledger
+from dpfair.privacy.plan import Run
 
 
 @mutant("all records are in both scopes", "replay certified")
 def _split_reused():
-    def both(n, shares, noise, units=None):
-        return {name: np.arange(n) for name in _coin_split(n, shares, noise, units)}
+    def both(self, records):
+        return {name: np.arange(len(records)) for name in self.plan.shares}
 
-    with patched((private_fair, "coin_split", both)):
+    with patched((Run, "split_records", both)):
         yield
 
 
 @mutant("the split permutes the whole table", "replay certified")
 def _permuted_split():
-    def permuted(n, shares, noise, units=None):
+    def permuted(self, records):
+        n, shares = len(records), self.plan.shares
         order = np.random.Generator(np.random.Philox(n)).permutation(n)
         ends = np.round(np.cumsum(list(shares.values())) * n).astype(int)
         return {
@@ -39,7 +39,7 @@ def _permuted_split():
             for name, low, high in zip(shares, [0, *ends], ends, strict=False)
         }
 
-    with patched((private_fair, "coin_split", permuted)):
+    with patched((Run, "split_records", permuted)):
         yield
 
 
@@ -50,11 +50,11 @@ def _quotes_across_lines():
             path, infer_schema=False, truncate_ragged_lines=True, encoding="utf8-lossy"
         )
 
-    with patched((table, "read_lines", crossing)):
+    with patched((reading, "read_lines", crossing)):
         yield
 
 
-_exact_counts = release_module.exact_counts
+_exact_counts = counting.exact_counts
 
 
 @mutant("a nearly empty group is skipped", "replay reuse")
@@ -64,67 +64,71 @@ def _group_skipped():
         counts[counts.sum(axis=(1, 2)) < 2] = -5
         return counts
 
-    with patched((release_module, "exact_counts", skipped)):
+    with patched((counting, "exact_counts", skipped)):
         yield
 
 
 @mutant("the scaler is fitted on the data", "replay logistic-sgd")
 def _scaler_from_data():
-    real = features._standardised
+    real = logistic.design
 
-    def fitted(schema, records):
+    def fitted(features, schema, records):
         centred = records.numeric - np.nan_to_num(np.nanmean(records.numeric, axis=0))
-        return real(schema, replace(records, numeric=centred))
+        return real(features, schema, replace(records, numeric=centred))
 
-    with patched((features, "_standardised", fitted)):
+    with patched((logistic, "design", fitted)):
         yield
 
 
 @mutant("the classes are read off the data", "replay reuse")
 def _classes_from_data():
-    real = TabularInput._training_records
+    real = PrivateClassifier.learn
 
-    def read(self, X, y, sensitive_features):
-        records = real(self, X, y, sensitive_features)
-        self.classes_ = np.unique(np.asarray(y, dtype=str))
-        return records
+    def learn(self, records, run):
+        self.classes_ = self.classes_[np.unique(np.maximum(records.labels, 0))]
+        return real(self, records, run)
 
-    with patched((TabularInput, "_training_records", read)):
+    with patched((PrivateClassifier, "learn", learn)):
         yield
 
 
 @mutant("true group sizes reach the rule unpaid", "replay algorithm2")
 def _true_sizes():
-    real = release_module.release_table
+    real = counting.release_table
 
     def with_sizes(scores, groups, names, **how):
         release = real(scores, groups, names, **how)
-        object.__setattr__(release, "sizes", tuple(np.bincount(groups, minlength=len(names))))
+        known = groups[groups >= 0]
+        object.__setattr__(release, "sizes", tuple(np.bincount(known, minlength=len(names))))
         return release
 
-    with patched((private_fair, "release_table", with_sizes)):
+    with patched((tables, "release_table", with_sizes)):
         yield
 
 
 @mutant("counts by group and label are listed as counts by group", "replay dp-fermi-odds")
 def _labels_unlisted():
-    def by_group(by=(), scope=""):
-        return Assumption(by[:1], scope)
+    real = Ledger.assume
 
-    with patched((dp_fermi, "Assumption", by_group)):
+    def by_group(self, fact, value):
+        return real(self, Assumption(fact.by[:1], fact.scope), value)
+
+    with patched((Ledger, "assume", by_group)):
         yield
 
 
 @mutant("the exact score decides who wins a search", "replay search")
 def _exact_winner():
-    def best(template, runs, fitting, validation, ledger, draw):
-        tried = [
-            search._run(template, runs, fitting, validation, ledger, draw)
-            for _ in range(draw.runs())
-        ]
-        return max(tried, key=lambda run: search._right_and_wrong(run.model, validation)[0])
+    real, exact = search.right_and_wrong, {}
 
-    with patched((search, "_best", best)):
+    def remembered(model, records):
+        exact[id(model)] = real(model, records)
+        return exact[id(model)]
+
+    def better(self, run, best):
+        return exact.get(id(run.model), [-1])[0] > exact.get(id(best.model), [-1])[0]
+
+    with patched((search, "right_and_wrong", remembered), (PrivateSearchCV, "better", better)):
         yield
 
 

@@ -1,4 +1,4 @@
-"""How a broken twin is made and where it is listed."""
+"""How a broken variant of the library is made and where it is listed."""
 
 from __future__ import annotations
 

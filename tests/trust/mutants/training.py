@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from trust.mutants.registry import again, mutant, patched
 
-from dpfair.fairness import release as release_module
+from dpfair.fairness import counting
 from dpfair.learners import descent, logistic
+from dpfair.methods.base import PrivateClassifier
 from dpfair.privacy import draw, events
 from dpfair.privacy.noise import Noise
 
@@ -74,7 +75,7 @@ def _priced_as_add_remove():
     def cheap(epsilon, relation):
         return real(epsilon, "add_remove")
 
-    with patched((release_module, "noisy_table", cheap)):
+    with patched((counting, "noisy_table", cheap)):
         yield
 
 
@@ -92,20 +93,17 @@ def _no_exact_clip():
 # --- sampling -------------------------------------------------------------------------------
 
 
-@mutant("batches five times as large as paid for", "audit gradient step on a Poisson batch")
-def _larger_batches():
-    real = draw.Draw.batch
-
-    def larger(self, population):
-        self._rate = min(1.0, 5 * self._rate)
-        return real(self, population)
-
-    with patched((draw.Draw, "batch", larger)):
-        yield
-
-
 _poisson = Noise.poisson_batch
 _exact_batch = Noise.exact_batch
+
+
+@mutant("batches five times as large as paid for", "audit gradient step on a Poisson batch")
+def _larger_batches():
+    def larger(self, population, rate):
+        return _poisson(self, population, min(1.0, 5 * rate))
+
+    with patched((Noise, "poisson_batch", larger)):
+        yield
 
 
 @mutant("whole-number batches five times as large as paid for", "batches")
@@ -141,12 +139,13 @@ def _shuffled():
 
 @mutant("the sampling rate is taken from the data", "replay logistic-sgd")
 def _rate_from_data():
-    real = logistic.PrivateLogisticRegression.train
+    real = PrivateClassifier.learn
 
-    def train(self, records, schema, ledger, **how):
-        return real(self, records, replace(schema, rows=len(records)), ledger, **how)
+    def learn(self, records, run):
+        planned = self.plan(replace(self.schema_, rows=len(records)))
+        return real(self, records, planned.open(run.noise))
 
-    with patched((logistic.PrivateLogisticRegression, "train", train)):
+    with patched((PrivateClassifier, "learn", learn)):
         yield
 
 

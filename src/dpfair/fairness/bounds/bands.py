@@ -1,10 +1,10 @@
-"""Bounds for rules that the release itself chose: intervals that hold for all thresholds at once.
+"""Bounds for rules that are chosen by the release: intervals that hold for all thresholds at once.
 
-A rule that maximises accuracy on the released counts looks better there than it is. Its rates are
-mixtures of the rates of a few thresholds, so intervals that hold for *every* threshold of the grid
-together hold for whatever rule was chosen, for any notion and tolerance. That is what a whole
-frontier of rules can be certified with. The price is a union bound over the thresholds; a rule that
-was fixed beforehand needs none.
+A rule that maximises accuracy on the released counts appears better on them than on new records.
+Its rates are mixtures of the rates of a few thresholds, so intervals that hold for *every*
+threshold of the grid together hold for any chosen rule, for any notion and tolerance. They certify
+a whole frontier of rules. This needs a union bound over the thresholds; a rule that was fixed
+beforehand does not.
 """
 
 from __future__ import annotations
@@ -23,7 +23,20 @@ from dpfair.fairness.rates import Interval, NoisyRate
 from dpfair.fairness.release import Release
 from dpfair.fairness.rules import Rule
 
-__all__ = ["RuleBound", "accuracy_bound", "band_bound", "fixed_accuracy", "fixed_bound"]
+__all__ = [
+    "RuleBound",
+    "accuracy_bound",
+    "band_bound",
+    "coin_combinations",
+    "combination_level",
+    "combined_accuracy",
+    "fixed_accuracy",
+    "fixed_bound",
+    "interval_gap",
+    "summed_accuracy",
+    "threshold_level",
+    "union_bound",
+]
 
 Floats = NDArray[np.float64]
 Method = Literal["placed", "band", "corrected", "fixed"]
@@ -38,7 +51,7 @@ class RuleBound:
     With probability ``confidence`` over the counted records and the noise, the gap of every pair of
     groups is at most ``pairs[(a, b)]`` (``bound`` is the largest of them). With the same
     probability every statistic of every group lies in ``intervals[statistic][group]``; for placed
-    thresholds that is a statement of its own, otherwise both hold together. No pair has a larger
+    thresholds this is a separate statement, otherwise both hold together. No pair has a larger
     bound than the intervals allow.
     """
 
@@ -50,13 +63,13 @@ class RuleBound:
 
 
 def band_bound(release: Release, lottery: Floats, notion: Notion, confidence: float) -> RuleBound:
-    """The gap of any lottery over thresholds, whoever chose it, at the worst point of the band.
+    """The gap of any lottery over thresholds, also a chosen one, at the worst point of the band.
 
     Bonferroni: K groups, the notion's statistics and B - 1 thresholds share the error probability.
-    To accept everybody or nobody has a known rate, but not a known accuracy: B + 1 thresholds.
+    Accepting everybody or nobody has a known rate, but not a known accuracy: B + 1 thresholds.
     """
     thresholds = sum(release.edges.shape[1] + 2 * s.correct for s in notion.statistics)
-    return _union_bound(release, lottery, notion, confidence, thresholds, "band")
+    return union_bound(release, lottery, notion, confidence, thresholds, "band")
 
 
 def fixed_bound(
@@ -66,7 +79,7 @@ def fixed_bound(
 
     The decisions must follow a rule that does not depend on the counted records. A ``lottery``
     over *everybody*, *as decided* and *nobody* may be chosen by them: it moves a rate p to
-    w0 + w1 p, and the region for p holds whatever the weights are. Differences get the combined
+    w0 + w1 p, and the region for p holds for any weights. Differences get the combined
     bound C3, ratios and accuracies the worst case over intervals.
     """
     k, share = len(release.groups), (1 - confidence) / len(notion.statistics)
@@ -75,7 +88,7 @@ def fixed_bound(
     if notion.ratio or k < 2 or any(s.correct for s in notion.statistics):
         # A chosen lottery may mix in the accuracies of accepting everybody and nobody.
         each = [3 if lottery is not None and s.correct else 1 for s in notion.statistics]
-        return _union_bound(release, chosen, notion, confidence, sum(each), method)
+        return union_bound(release, chosen, notion, confidence, sum(each), method)
     flips = Rule(np.clip(np.stack([chosen[:, 0], chosen[:, :2].sum(axis=1)], axis=1), 0, 1))
     sharp = [
         combined_gap_bound([release.rate(a, 1, s.labels) for a in range(k)], flips, 1 - share)
@@ -97,20 +110,27 @@ def accuracy_bound(release: Release, lottery: Floats, confidence: float) -> floa
     if not release.labelled or len(set(release.noise)) > 1:
         return None
     k, thresholds = len(release.groups), release.edges.shape[1] + 2
-    used = [np.flatnonzero(row > 0).tolist() for row in lottery]
     level = combination_level(1 - confidence, thresholds, k)
     if level >= _SMALLEST:
-        return sum(
-            weight * release.right_rate(range(k), combination).lower_limit(level)
-            for weight, combination in _combinations(lottery)
-        )
+        return combined_accuracy(release, lottery, level)
     level = threshold_level(1 - confidence, thresholds, k)
-    if level < _SMALLEST:
-        return 0.0
+    return summed_accuracy(release, lottery, level) if level >= _SMALLEST else 0.0
+
+
+def combined_accuracy(release: Release, lottery: Floats, level: float) -> float:
+    """A lower bound on the accuracy, if each combination of thresholds has its limit at a level."""
+    groups = range(len(release.groups))
+    return sum(
+        weight * release.right_rate(groups, combination).lower_limit(level)
+        for weight, combination in coin_combinations(lottery)
+    )
+
+
+def summed_accuracy(release: Release, lottery: Floats, level: float) -> float:
+    """A lower bound on the accuracy, if each threshold of each group has its limit at a level."""
     return sum(
         float(lottery[a, j]) * release.right_rate([a], [j]).lower_limit(level)
-        for a in range(k)
-        for j in used[a]
+        for a, j in np.argwhere(lottery > 0).tolist()
     )
 
 
@@ -134,13 +154,13 @@ def threshold_level(eta: float, thresholds: int, groups: int) -> float:
     return eta / (groups * thresholds)
 
 
-def _combinations(lottery: Floats) -> Iterator[tuple[float, list[int]]]:
+def coin_combinations(lottery: Floats) -> Iterator[tuple[float, list[int]]]:
     """Combinations of thresholds with their probabilities, if all groups use the same coin.
 
     The accuracy of a lottery does not depend on how the groups' coins depend on each other, and
     with one coin there are few combinations.
 
-    >>> list(_combinations(np.array([[0.5, 0.5], [0.25, 0.75]])))
+    >>> list(coin_combinations(np.array([[0.5, 0.5], [0.25, 0.75]])))
     [(0.25, [0, 0]), (0.25, [0, 1]), (0.5, [1, 1])]
     """
     ends = np.cumsum(lottery, axis=1)
@@ -151,7 +171,7 @@ def _combinations(lottery: Floats) -> Iterator[tuple[float, list[int]]]:
         yield high - low, places
 
 
-def _union_bound(
+def union_bound(
     release: Release,
     lottery: Floats,
     notion: Notion,
@@ -183,7 +203,7 @@ def _mixture(
 
 
 def _interval(rate: NoisyRate, level: float) -> Interval:
-    """The interval of a rate; everything at levels that arithmetic cannot tell from zero."""
+    """The interval of a rate; (0, 1) at levels that are numerically zero."""
     return rate.interval(level) if level >= _SMALLEST else (0.0, 1.0)
 
 

@@ -1,8 +1,8 @@
-"""Certificates for the demographic parity gap: the paper's, and sharper ones that read the noise.
+"""Certificates for the demographic parity gap: the paper's, and sharper ones that use the noise.
 
 Four bounds hold with probability 1 - eta, for every population and sample size. C0 (the paper's)
-and C1 use the sizes and the noise only, so they are known before any data is seen. C2 and C3 use
-what was released. C3 is usually the smallest, but one of them must be chosen beforehand.
+and C1 use the sizes and the noise only, so they are known before any data is read. C2 and C3 use
+the release. C3 is usually the smallest, but the bound must be chosen beforehand.
 """
 
 import itertools
@@ -18,7 +18,8 @@ from scipy.signal import fftconvolve
 from scipy.special import gammainccinv
 
 from dpfair.errors import InputError
-from dpfair.fairness.rates import SIZE_SHARE, Interval, NoisyRate, binomial_window
+from dpfair.fairness.bounds.tails import binomial_window
+from dpfair.fairness.rates import SIZE_SHARE, Interval, NoisyRate
 from dpfair.fairness.rules import Rule, moves
 from dpfair.validate import in_open_interval
 
@@ -65,17 +66,19 @@ def interval_gap_bound(rates: Sequence[NoisyRate], rule: Rule, confidence: float
     eta = _error(confidence)
     _check_groups(rates, rule)
     share = -math.expm1(math.log1p(-eta) / len(rates))
-    # One level per group: the box is the region in which nobody may spend more.
+    # One level per group: the region is a box.
     levels = np.array([rate.interval(share) for rate in rates])[:, None, :]
     return _bound(rates, rule, levels, confidence, "C2")
 
 
-def combined_gap_bound(rates: Sequence[NoisyRate], rule: Rule, confidence: float) -> GapBound:
+def combined_gap_bound(
+    rates: Sequence[NoisyRate], rule: Rule, confidence: float, steps: int = 1000
+) -> GapBound:
     r"""C3: the worst case over Fisher's region, in which not all groups are extreme at once.
 
     With exact two-sided p-values :math:`\pi_a` the true rates satisfy
     :math:`-\sum_a \ln \pi_a(p_a) \le s` with probability 1 - eta, where 2s is the quantile of a
-    chi-square with 2K degrees of freedom. The surprise s is divided into m equal steps. If group
+    chi-square with 2K degrees of freedom. The surprise s is divided into m = ``steps``. If group
     a has used between i and i + 1 of them, its rate is in its interval at :math:`e^{-s(i+1)/m}`
     and the others have at most m - i left, so the maximum over the ways to share the steps,
     each group's share rounded up, is never too small, and too large by about 1/m.
@@ -95,7 +98,7 @@ def combined_gap_bound(rates: Sequence[NoisyRate], rule: Rule, confidence: float
     private = any(rate.size is None for rate in rates)
     eta_sizes = SIZE_SHARE * eta if private else 0.0
     surprise = float(gammainccinv(len(rates), eta - eta_sizes))
-    etas = np.exp(-np.linspace(0, surprise, _STEPS + 1))
+    etas = np.exp(-np.linspace(0, surprise, steps + 1))
     levels = np.stack([rate.nested_intervals(etas, eta_sizes / len(rates)) for rate in rates])
     return _bound(rates, rule, levels, confidence, "C3")
 
@@ -142,7 +145,7 @@ def paper_utility_bound(
 
 
 def chernoff_gap_bound(sizes: Sequence[int], epsilons: Sequence[float], eta: float) -> float:
-    r"""C1: bound before any data is seen, by Chernoff's method on the sum of all errors.
+    r"""C1: a bound without data, by Chernoff's method on the sum of all errors.
 
     .. math:: \inf_s \frac1s \Big[\ln\frac4\eta + \frac{s^2}{8}\Big(\frac1{n_0}+\frac1{n_1}\Big)
               - \ln(1-s^2b_0^2) - \ln(1-s^2b_1^2)\Big], \qquad b_a = \frac1{n_a\epsilon_a}
@@ -166,7 +169,7 @@ def chernoff_gap_bound(sizes: Sequence[int], epsilons: Sequence[float], eta: flo
     def at(s: float) -> float:
         return float((cost + s * s * quadratic - np.log1p(-((s * b) ** 2)).sum()) / s)
 
-    # Noise only moves the best s below the optimum without noise, and s b must stay below 1.
+    # With noise the best s is below the optimum without noise, and s b must stay below 1.
     without_noise = math.sqrt(cost / quadratic)
     top = min(without_noise, (1 - 1e-9) / max(float(b.max()), 1e-300))
     found = minimize_scalar(at, bounds=(top * 1e-3, top), method="bounded")
@@ -199,9 +202,6 @@ def expected_gap(
     return total
 
 
-_STEPS = 1000
-
-
 def _bound(
     rates: Sequence[NoisyRate],
     rule: Rule,
@@ -217,7 +217,7 @@ def _bound(
         _largest_sum([after[a, :, 1], -after[b, :, 0]])
         for a, b in itertools.permutations(range(len(rates)), 2)
     )
-    # Nothing is known about a group without records, whatever the rule does to it.
+    # Nothing is known about a group without records, for any rule.
     bound = 1.0 if any(rate.size == 0 for rate in rates) else min(1.0, max(0.0, gap))
     opposite = any(not lift[a] and keep[1 - a] == 1 for a in (0, 1)) and len(rates) == 2
     return GapBound(
@@ -273,7 +273,7 @@ def _sizes_and_scales(sizes: Sequence[int], epsilons: Sequence[float]) -> tuple[
 
 
 def _clipped_rates(p: float, n: int, noise: float) -> tuple[Floats, Floats]:
-    """Distribution of clip((C + Z) / n, 0, 1): the points that matter and their probabilities."""
+    """Distribution of clip((C + Z) / n, 0, 1): points and their probabilities."""
     counts, weights = binomial_window(n, p)
     reach = math.ceil(25 / noise)  # e^-25 is about 1e-11
     laplace = np.exp(-np.abs(np.arange(-reach, reach + 1.0)) * min(noise, 1e3))

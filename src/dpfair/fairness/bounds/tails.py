@@ -1,4 +1,4 @@
-"""Tails of a binomial count with noise on top, for many rates at once, rounded up."""
+"""Tails of a binomial count with added noise, for many rates at once, rounded up."""
 
 from __future__ import annotations
 
@@ -12,17 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtrc, gammaln
 
-__all__ = ["NoiseLaw", "expected_chance", "reaches"]
+__all__ = ["NoiseLaw", "binomial_window", "expected_chance", "reaches", "rounded_up"]
 
 Floats = NDArray[np.float64]
 
+_NEGLECTED = 1e-12
 _SLACK = 1e-9
+_CELLS = 1_000_000
 _STRIDE = 8  # columns of binomial masses from one exponential
 
 
 @dataclass(frozen=True)
 class NoiseLaw:
-    """Laws of what noise adds to a count: masses[i, law] at places[i], moved up if at all."""
+    """Distributions of the noise on a count: masses[i, law] at places[i], only rounded up."""
 
     places: Floats
     masses: Floats
@@ -46,12 +48,14 @@ def expected_chance(n: int, rates: Floats, chance: Callable[[Floats], Floats]) -
     clipped = np.clip(rates, 1e-15, 1 - 1e-15)
     spread = 6 * math.sqrt(n * float((clipped * (1 - clipped)).max())) + 40
     distance = n * float(clipped.max() - clipped.min())
-    pieces = min(max(int(distance // spread), 1), 12, len(clipped))
+    # Rates far from each other have few counts in common, and no table may fill the memory.
+    wanted = max(distance / spread, 3 * spread * len(clipped) / _CELLS, 1)
+    pieces = min(int(wanted), len(clipped))
     found = []
     for p in np.array_split(clipped, pieces):
         low, high = _likely(n, float(p.min()), float(p.max()))
         found.append(_binomial(n, p, low, high + 1) @ chance(np.arange(low, high + 1.0)))
-    return _rounded_up(n, np.concatenate(found))
+    return rounded_up(n, np.concatenate(found))
 
 
 def reaches(n: int, rates: Floats, noise: NoiseLaw, k: float) -> Floats:
@@ -70,21 +74,46 @@ def reaches(n: int, rates: Floats, noise: NoiseLaw, k: float) -> Floats:
     worst = np.concatenate(
         [_chances(n, p, starts, enough) for p in np.array_split(clipped, pieces)]
     )
-    return _rounded_up(n, worst)
+    return rounded_up(n, worst)
 
 
-def _rounded_up(n: int, chances: Floats) -> Floats:
+def binomial_window(n: int, p: float) -> tuple[Floats, Floats]:
+    """Counts and probabilities of Binomial(n, p), without a mass of at most 1e-12.
+
+    The window is Bernstein's: P(|C - np| > w) <= 2 exp(-w^2 / (2 np(1-p) + 2w/3)). The weights
+    come from the ratios of neighbours and are scaled to sum to 1, so that no large logarithms
+    cancel; scaling changes any tail by at most the neglected mass.
+
+    Examples
+    --------
+    >>> counts, weights = binomial_window(2, 0.5)
+    >>> counts.tolist(), weights.round(12).tolist()
+    ([0.0, 1.0, 2.0], [0.25, 0.5, 0.25])
+    """
+    if n == 0 or p <= 0 or p >= 1:
+        return np.array([float(n) if p >= 1 else 0.0]), np.ones(1)
+    mean, third = n * p, math.log(2 / _NEGLECTED) / 3
+    half = third + math.sqrt(third**2 + 6 * third * mean * (1 - p))
+    counts = np.arange(max(0, math.floor(mean - half)), min(n, math.ceil(mean + half)) + 1.0)
+    steps = np.log((n - counts[:-1]) * p / (counts[1:] * (1 - p)))
+    logs = np.concatenate([[0.0], np.cumsum(steps)])
+    weights = np.exp(logs - logs.max())
+    return counts, weights / weights.sum()
+
+
+def rounded_up(n: int, chances: Floats) -> Floats:
+    """Probabilities of counts of n records, plus an allowance for rounding and neglected mass."""
     slack = _SLACK + 4 * sys.float_info.epsilon * float(gammaln(n + 1))  # the logarithms' rounding
     return np.minimum(1.0, chances * (1 + slack) + _SLACK)
 
 
 def _chances(n: int, p: Floats, starts: NDArray[np.int64], enough: Floats) -> Floats:
-    """The largest mean, over the columns, of what suffices for a Binomial(n, p) count."""
+    """The largest mean, over the columns, of ``enough`` at a Binomial(n, p) count."""
     low, high = _likely(n, float(p.min()), float(p.max()))
     first = max(int(np.searchsorted(starts, low, side="right")) - 1, 0)
     last = max(int(np.searchsorted(starts, high, side="right")) - 1, first)
     begins = np.maximum(starts[first : last + 1], low)
-    # Up to the last start every count has its mass; from there on, one tail has all of it.
+    # Up to the last start every count has its own mass; beyond it, one tail is used.
     end = int(begins[-1])
     total = np.zeros((len(p), enough.shape[1]))
     if last > first:
@@ -115,7 +144,7 @@ def _likely(n: int, smallest: float, largest: float) -> tuple[int, int]:
 def _binomial(n: int, p: Floats, low: int, high: int) -> Floats:
     """P(Binomial(n, p) = c) [p, c] for low <= c < high.
 
-    Exponentials take time: only every eighth column has one, the others are products.
+    Exponentials are slow: only every eighth column has one, the others are products.
     """
     counts = np.arange(low, high)
     logs = gammaln(n + 1) - gammaln(counts + 1) - gammaln(n - counts + 1)

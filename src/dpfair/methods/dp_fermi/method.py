@@ -3,48 +3,50 @@
 from __future__ import annotations
 
 import math
-import warnings
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
-from sklearn.base import BaseEstimator, ClassifierMixin
 
 from dpfair import validate
-from dpfair.certificate.claims import INFERRED_SCHEMA, Certificate, FairnessClaim, PrivacyClaim
+from dpfair.certificate.privacy import PrivacyClaim
+from dpfair.data.records import Records
 from dpfair.data.schema import Schema
-from dpfair.data.table import Records
-from dpfair.data.tabular import TabularInput
-from dpfair.errors import FairnessWarning, InputError
-from dpfair.learners.descent import SAFETY, Answers, Batch, Descent, FlatClip, descend
+from dpfair.errors import InputError
+from dpfair.learners.descent import Descent, FlatClip, descend
 from dpfair.learners.design import Design
 from dpfair.learners.exact import NORMS
 from dpfair.learners.features import design
-from dpfair.learners.scorer import LinearScorer
-from dpfair.methods.dp_fermi.penalty import FermiObjective, FermiPenalty, FermiSteps, project
+from dpfair.learners.protocols import Tensors
+from dpfair.learners.scorer import LinearScorer, check_width
+from dpfair.methods.base import TRAIN, PrivateClassifier
+from dpfair.methods.dp_fermi.penalty import (
+    DualQuery,
+    FermiObjective,
+    FermiPenalty,
+    FermiSteps,
+    project,
+)
 from dpfair.methods.dp_fermi.reference import StatedNoise, train_reference
+from dpfair.methods.fitted import Fitted
 from dpfair.privacy.accountants import calibrate
-from dpfair.privacy.assumptions import Assumption
-from dpfair.privacy.events import DpEvent
-from dpfair.privacy.ledger import Ledger
-from dpfair.privacy.noise import Noise, noise_source
-from dpfair.privacy.payment import ChargeTo
+from dpfair.privacy.assumptions import Assumption, Facts
+from dpfair.privacy.noise import Noise
+from dpfair.privacy.plan import Budget, FitPlan, Run, Step
 
 __all__ = ["DPFermi"]
 
-Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]
 
 TRAINING = "train the penalised model"
 VARIANTS = ("tight", "paper", "reference")
 NOTIONS = ("demographic_parity", "equalized_odds")
+SIZE = Assumption()
 
 
-class DPFermi(TabularInput, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+@dataclass(eq=False, repr=False)
+class DPFermi(PrivateClassifier):
     """Logistic regression with a differentially private fairness penalty.
 
     Parameters
@@ -84,49 +86,26 @@ class DPFermi(TabularInput, ClassifierMixin, BaseEstimator):  # type: ignore[mis
     False
     """
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 1e-5,
-        *,
-        weight: float = 1.0,
-        variant: str = "tight",
-        only_group: str | None = None,
-        notion: str = "demographic_parity",
-        schema: Schema | None = None,
-        sensitive: str | int | None = None,
-        relation: str = "add_remove",
-        ledger: ChargeTo | str | Path | None = None,
-        epochs: int = 50,
-        batch_size: int = 1024,
-        theta_rate: float = 0.005,
-        dual_rate: float = 0.01,
-        clip: float = 5.0,
-        radius: float = 5.0,
-        strict: bool = False,
-        random_state: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.weight = weight
-        self.variant = variant
-        self.only_group = only_group
-        self.notion = notion
-        self.schema = schema
-        self.sensitive = sensitive
-        self.relation = relation
-        self.ledger = ledger
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.theta_rate = theta_rate
-        self.dual_rate = dual_rate
-        self.clip = clip
-        self.radius = radius
-        self.strict = strict
-        self.random_state = random_state
+    without_groups = "No sensitive column given: nothing is penalised."
+    no_claim = "DP-FERMI penalises unfairness and bounds nothing"
+    encodings = frozenset({"standardised"})
+    quick: ClassVar[dict[str, Any]] = {"epochs": 4, "batch_size": 100}
 
-    def fit(self, X: Any, y: Any, sensitive_features: Any = None) -> DPFermi:
-        """Train the penalised model."""
+    _: KW_ONLY
+    weight: float = 1.0
+    variant: str = "tight"
+    only_group: str | None = None
+    notion: str = "demographic_parity"
+    epochs: int = 50
+    batch_size: int = 1024
+    theta_rate: float = 0.005
+    dual_rate: float = 0.01
+    clip: float = 5.0
+    radius: float = 5.0
+
+    def check_parameters(self) -> None:
+        """Raise ``InputError`` for parameters that no fit can have."""
+        super().check_parameters()
         validate.one_of(VARIANTS, variant=self.variant)
         validate.one_of(NOTIONS, notion=self.notion)
         validate.within(*NORMS, clip=self.clip, radius=self.radius)
@@ -136,124 +115,116 @@ class DPFermi(TabularInput, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         validate.at_least(1, epochs=self.epochs)
         if not self.weight >= 0:
             raise InputError(f"Expected weight >= 0, got {self.weight}.")
-        ledger = Ledger(
-            self.epsilon, self.delta, relation=self.relation, noise=noise_source(self.random_state)
-        )
-        leak = "the published code is not" if self.variant == "reference" else ""
-        payment = self._payment(ledger, X, leak=leak)
-        records = self._training_records(X, y, sensitive_features).declared()
-        if self.schema_.sensitive is None:
-            warnings.warn(
-                "No sensitive column given: nothing is penalised.", FairnessWarning, stacklevel=2
-            )
-        blind = replace(self.schema_, sensitive=None, crosses=())
-        payment.pay()
-        penalty = self._penalty(records, ledger)
-        weights = self._train(design("standardised", blind, records), records, penalty, ledger)
-        self.scorer_ = LinearScorer(blind, "standardised", weights)
-        self.ledger_ = ledger
-        self.certificate_ = self._certify(ledger)
-        return self
 
-    def planned_events(self, schema: Schema) -> list[tuple[str, str, DpEvent]]:
-        """(scope, purpose, event) of what a fit will charge, before any record is read."""
-        if self.variant != "tight" or schema.rows is None:
-            raise InputError(
-                "The cost of DP-FERMI is known beforehand only for variant='tight' and with rows "
-                "declared in the schema."
+    @property
+    def title(self) -> str:
+        """The method, as certificates name it."""
+        return f"DP-FERMI ({self.variant})"
+
+    def leaks(self, schema: Schema | None) -> list[str]:
+        """What is read without being paid for."""
+        found = []
+        if self.variant == "reference":
+            found.append(
+                "the published code never clips a record's gradient, so its noise proves nothing"
             )
-        rate = min(1.0, self.batch_size / schema.rows)
-        plan = self._tight(float(self.epsilon), self.delta, rate, self._steps(schema.rows))
-        return [("", TRAINING, plan.event)]
+            if self.only_group is None:
+                found.append("the published code penalises the group of the first record")
+        return found + super().leaks(schema)
+
+    def privacy(self) -> PrivacyClaim:
+        """What the ledger paid for; the published code adds noise that nobody accounts for."""
+        return replace(super().privacy(), arithmetic="float64 Gaussian noise")
+
+    @property
+    def _shares_fact(self) -> Assumption:
+        """What the penalty takes as public."""
+        return Assumption(("group", "label") if self.notion == "equalized_odds" else ("group",))
+
+    def assumes(self, schema: Schema) -> tuple[Assumption, ...]:
+        """The stated noise depends on the groups' shares, and all noise on the size."""
+        if self.variant == "tight" and schema.rows is not None:
+            return ()
+        return self.public_facts(schema)
+
+    def public_facts(self, schema: Schema) -> tuple[Assumption, ...]:
+        """The shares that the penalty uses, and the size unless it is declared."""
+        return (self._shares_fact, *(() if schema.rows is not None else (SIZE,)))
+
+    def make_plan(self, schema: Schema, budget: Budget, facts: Facts) -> FitPlan:
+        """One descent; the published code has no step that is private."""
+        if not (self.only_group is None or self.only_group in schema.groups):
+            raise InputError(f"There is no group {self.only_group!r} to penalise.")
+        check_width(schema, "standardised")
+        if self.variant == "reference":
+            return FitPlan(budget, ())
+        size = schema.rows if schema.rows is not None else int(facts[SIZE][0])
+        rate, steps = min(1.0, self.batch_size / max(size, 1)), self._steps(size)
+        if self.variant == "tight":
+            multiplier = calibrate(
+                float(budget.epsilon),
+                budget.delta,
+                rate,
+                steps,
+                relation=budget.relation,
+                stated=self.stated_training,
+            )
+            descent = Descent(steps, rate, multiplier, FlatClip(self.clip), divisor=self.batch_size)
+        else:
+            descent = self._stated_descent(schema, budget, facts, rate, steps, size)
+        return FitPlan(budget, (Step(TRAIN, "", TRAINING, descent.event, how=descent),))
+
+    def train(self, records: Records, run: Run) -> Fitted:
+        """Train the penalised model without the group as a feature."""
+        records, schema = records.declared(), self.schema_
+        assert records.labels is not None
+        counts = run.assume(
+            self._shares_fact, records.counts(self._shares_fact.by, len(schema.groups))
+        )
+        penalty = self._penalty(counts, schema)
+        if self.variant == "reference" and penalty.only_group is None:
+            first = int(records.groups[0]) if len(records) else 0
+            penalty = replace(penalty, only_group=first)
+        blind = replace(schema, sensitive=None, crosses=())
+        rows = design("standardised", blind, records)
+        if self.variant == "reference":
+            weights = self._train_reference(rows, records, penalty, run)
+        else:
+            weights = self._descend(rows, records, penalty, run)
+        return Fitted(LinearScorer(blind, "standardised", weights))
+
+    def restore(self, tensors: Tensors) -> LinearScorer:
+        """The scorer of a file."""
+        blind = replace(self.schema_, sensitive=None, crosses=())
+        return LinearScorer.from_tensors(blind, "standardised", tensors)
 
     def _steps(self, size: int) -> int:
         return self.epochs * math.ceil(max(size, 1) / self.batch_size)
 
-    def _tight(self, epsilon: float, delta: float, rate: float, steps: int) -> Descent:
-        multiplier = calibrate(epsilon, delta, rate, steps, relation=self.relation)
-        return Descent(steps, rate, multiplier, FlatClip(self.clip), divisor=self.batch_size)
-
-    def predict_proba(self, X: Any, sensitive_features: Any = None) -> Float64:
-        """The estimated probability of either class."""
-        records = self._new_records(X, sensitive_features)
-        scores = self.scorer_.scores(records)
-        return np.stack([1 - scores, scores], axis=1)
-
-    def predict(self, X: Any, sensitive_features: Any = None) -> NDArray[Any]:
-        """The more probable class."""
-        records = self._new_records(X, sensitive_features)
-        return self.classes_[self.scorer_.positive(records)]
-
-    def _penalty(self, records: Records, ledger: Ledger) -> FermiPenalty:
-        """Shares are read off the records: the method takes them as public."""
-        assert records.labels is not None
-        groups = len(self.schema_.groups)
-        odds = self.notion == "equalized_odds"
-        labels = records.labels if odds else np.zeros_like(records.labels)
-        counts = np.bincount(labels * groups + records.groups, minlength=groups * (1 + odds))
-        counts = ledger.assume(Assumption(("group", "label") if odds else ("group",)), counts)
-        table = np.maximum(counts.reshape(-1, groups), 1).astype(np.float64)
+    def _penalty(self, counts: NDArray[np.int64], schema: Schema) -> FermiPenalty:
+        """The penalty for group shares that are taken as public."""
+        table = np.maximum(counts.reshape(-1, len(schema.groups)), 1).astype(np.float64)
         by_label = table.sum(axis=1)
-        only = None if self.only_group is None else self.schema_.groups.index(self.only_group)
-        if self.variant == "reference" and only is None:
-            only = int(records.groups[0]) if len(records) else 0
+        only = None if self.only_group is None else schema.groups.index(self.only_group)
         return FermiPenalty(table / by_label[:, None], by_label / by_label.sum(), only)
 
-    def _train(
-        self, rows: Design, records: Records, penalty: FermiPenalty, ledger: Ledger
-    ) -> Float64:
-        assert records.labels is not None
-        size = self.schema_.rows
-        if size is None:
-            [size] = ledger.assume(Assumption(), np.array([len(rows)])).tolist()
-        steps = self._steps(size)
-        stated = StatedNoise.for_budget(
-            ledger.epsilon,
-            ledger.delta,
-            steps=steps,
+    def _stated(self, budget: Budget, penalty: FermiPenalty, size: int) -> StatedNoise:
+        return StatedNoise.for_budget(
+            float(budget.epsilon),
+            budget.delta,
+            steps=self._steps(size),
             rows=max(size, 1),
             smallest_share=float(penalty.shares.min()),
             clip=self.clip,
             radius=self.radius,
         )
-        if self.variant == "reference":
-            return train_reference(
-                rows,
-                records.labels,
-                records.groups,
-                penalty,
-                weight=self.weight,
-                stated=stated,
-                epochs=self.epochs,
-                batch_size=self.batch_size,
-                theta_rate=self.theta_rate,
-                dual_rate=self.dual_rate,
-                clip=self.clip,
-                radius=self.radius,
-                noise=ledger.noise,
-            )
-        objective, plan = self._plan(penalty, ledger, stated, steps, self.batch_size / max(size, 1))
-        receipt = ledger.charge(plan.event, scope="", purpose=TRAINING)
-        result = descend(
-            plan,
-            rows,
-            records.labels,
-            records.groups,
-            objective=objective,
-            optimizer=FermiSteps(rows.width, self.theta_rate, self.dual_rate, self.radius),
-            receipt=receipt,
-            start=self._start(rows.width, objective.extra_parameters, ledger.noise),
-        )
-        return result[: rows.width]
 
-    def _plan(
-        self, penalty: FermiPenalty, ledger: Ledger, stated: StatedNoise, steps: int, rate: float
-    ) -> tuple[FermiObjective | _DualQuery, Descent]:
-        rate = min(1.0, rate)
-        if self.variant == "tight":
-            plan = self._tight(ledger.epsilon, ledger.delta, rate, steps)
-            return FermiObjective(penalty, self.weight), plan
-        query = _DualQuery(
+    def _stated_descent(
+        self, schema: Schema, budget: Budget, facts: Facts, rate: float, steps: int, size: int
+    ) -> Descent:
+        penalty = self._penalty(facts[self._shares_fact], schema)
+        stated = self._stated(budget, penalty, size)
+        query = DualQuery(
             penalty,
             weight=self.weight,
             rate=self.dual_rate,
@@ -261,9 +232,9 @@ class DPFermi(TabularInput, ClassifierMixin, BaseEstimator):  # type: ignore[mis
             batch_size=self.batch_size,
             # The formula is for demographic parity; within a label, a record weighs 1 / P(y).
             stated=stated.dual / float(penalty.label_shares.min()),
-            dual=project(ledger.noise.normals(penalty.size), self.radius),
+            dual=np.zeros(penalty.size),
         )
-        plan = Descent(
+        return Descent(
             steps,
             rate,
             stated.theta * self.batch_size / self.clip,
@@ -271,86 +242,52 @@ class DPFermi(TabularInput, ClassifierMixin, BaseEstimator):  # type: ignore[mis
             divisor=self.batch_size,
             queries=(query,),
         )
-        return query, plan
+
+    def _descend(self, rows: Design, records: Records, penalty: FermiPenalty, run: Run) -> Float64:
+        descent: Descent = run.plan[TRAIN].how
+        objective: FermiObjective | DualQuery = FermiObjective(penalty, self.weight)
+        if self.variant == "paper":
+            [query] = descent.queries
+            assert isinstance(query, DualQuery)
+            query = replace(query, dual=project(run.noise.normals(penalty.size), self.radius))
+            descent, objective = replace(descent, queries=(query,)), query
+        assert records.labels is not None
+        result = descend(
+            descent,
+            rows,
+            records.labels,
+            records.groups,
+            objective=objective,
+            optimizer=FermiSteps(rows.width, self.theta_rate, self.dual_rate, self.radius),
+            receipt=run[TRAIN],
+            start=self._start(rows.width, objective.extra_parameters, run.noise),
+        )
+        return result[: rows.width]
 
     def _start(self, width: int, extra: int, noise: Noise) -> Float64:
         """As the published code starts: a uniform theta and a normal W."""
         theta = (2 * noise.uniforms(width) - 1) / math.sqrt(width - 1)
         return np.concatenate([theta, project(noise.normals(extra), self.radius)])
 
-    def _certify(self, ledger: Ledger) -> Certificate:
-        groups = self.schema_.groups
-        return Certificate(
-            method=f"DP-FERMI ({self.variant})",
-            privacy=PrivacyClaim.from_ledger(
-                ledger,
-                unit="every record",
-                arithmetic="float64 Gaussian noise",
-                assumed_public=self._assumed_public(),
-                leaks=self._leaks(),
-                records=self.schema_.rows,
-            ),
-            fairness=FairnessClaim.nothing(
-                groups, "DP-FERMI penalises unfairness and bounds nothing"
-            ),
+    def _train_reference(
+        self, rows: Design, records: Records, penalty: FermiPenalty, run: Run
+    ) -> Float64:
+        assert records.labels is not None
+        size = self.schema_.rows
+        if size is None:
+            size = int(run.ledger.facts[SIZE][0])
+        return train_reference(
+            rows,
+            records.labels,
+            records.groups,
+            penalty,
+            weight=self.weight,
+            stated=self._stated(run.plan.budget, penalty, size),
+            epochs=self.epochs,
+            batch_size=self.batch_size,
+            theta_rate=self.theta_rate,
+            dual_rate=self.dual_rate,
+            clip=self.clip,
+            radius=self.radius,
+            noise=run.noise,
         )
-
-    def _assumed_public(self) -> Iterator[str]:
-        yield "the schema (bounds, categories, label values, groups)"
-        if self.schema_.rows is not None:
-            yield f"the size of the data set ({self.schema_.rows} rows)"
-
-    def _leaks(self) -> Iterator[str]:
-        if self.variant == "reference":
-            yield "the published code never clips a record's gradient, so its noise proves nothing"
-            if self.only_group is None:
-                yield "the published code penalises the group of the first record"
-        if self.schema_.inferred:
-            yield INFERRED_SCHEMA
-
-
-@dataclass
-class _DualQuery:
-    """The stated algorithm: W ascends by its own noisy gradient, a query of the same batch.
-
-    With ||W|| <= D, one record's d psi / d W has norm at most 2 (D + 1 / sqrt(rho)) / P(y). What is
-    stated is a hair more, because the gradient is computed in float32.
-    """
-
-    penalty: FermiPenalty
-    weight: float
-    rate: float
-    radius: float
-    batch_size: int
-    stated: float
-    dual: Float64
-    extra_parameters: int = 0
-
-    @property
-    def sensitivity(self) -> float:
-        """The bound on one record's gradient by W."""
-        bound = self.radius + 1 / math.sqrt(float(self.penalty.shares.min()))
-        return 2 * bound / float(self.penalty.label_shares.min()) / SAFETY
-
-    @property
-    def noise_multiplier(self) -> float:
-        """The stated noise in units of the sensitivity."""
-        return self.stated * self.batch_size / self.sensitivity
-
-    def __call__(self, batch: Batch) -> Float64:
-        """The sum of the gradients by W."""
-        _, by_dual = self.penalty.gradients(batch, self.dual)
-        total: Float64 = by_dual.sum(axis=0, dtype=np.float64)
-        return total
-
-    def gradients(
-        self, batch: Batch, extra: Float64, answers: Answers
-    ) -> tuple[Float32, Float32 | None]:
-        """d / d score of loss + lambda psi at the present W."""
-        by_score, _ = self.penalty.gradients(batch, self.dual)
-        return expit(batch.scores) - batch.labels + np.float32(self.weight) * by_score, None
-
-    def dual_step(self, answers: Answers) -> None:
-        """W ascends by the released answer."""
-        ascent = self.weight * answers[0] / self.batch_size
-        self.dual = project(self.dual + self.rate * ascent, self.radius)

@@ -15,15 +15,16 @@ its first entry, so only the first group of the training file is penalised.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from dpfair.learners.descent import Answers, Batch
+from dpfair.learners.descent import SAFETY, Answers, Batch
 
-__all__ = ["FermiObjective", "FermiPenalty", "FermiSteps"]
+__all__ = ["DualQuery", "FermiObjective", "FermiPenalty", "FermiSteps"]
 
 Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]
@@ -126,6 +127,53 @@ class FermiSteps:
         theta = parameters[: self.width] - self.theta_rate * gradient[: self.width]
         dual = parameters[self.width :] - self.dual_rate * gradient[self.width :]
         return np.concatenate([theta, project(dual, self.radius)])
+
+
+@dataclass
+class DualQuery:
+    """The stated algorithm: W ascends by its own noisy gradient, a query of the same batch.
+
+    With ||W|| <= D, one record's d psi / d W has norm at most 2 (D + 1 / sqrt(rho)) / P(y). What is
+    stated is a hair more, because the gradient is computed in float32.
+    """
+
+    penalty: FermiPenalty
+    weight: float
+    rate: float
+    radius: float
+    batch_size: int
+    stated: float
+    dual: Float64
+    extra_parameters: int = 0
+
+    @property
+    def sensitivity(self) -> float:
+        """The bound on one record's gradient by W."""
+        bound = self.radius + 1 / math.sqrt(float(self.penalty.shares.min()))
+        return 2 * bound / float(self.penalty.label_shares.min()) / SAFETY
+
+    @property
+    def noise_multiplier(self) -> float:
+        """The stated noise in units of the sensitivity."""
+        return self.stated * self.batch_size / self.sensitivity
+
+    def __call__(self, batch: Batch) -> Float64:
+        """The sum of the gradients by W."""
+        _, by_dual = self.penalty.gradients(batch, self.dual)
+        total: Float64 = by_dual.sum(axis=0, dtype=np.float64)
+        return total
+
+    def gradients(
+        self, batch: Batch, extra: Float64, answers: Answers
+    ) -> tuple[Float32, Float32 | None]:
+        """d / d score of loss + lambda psi at the present W."""
+        by_score, _ = self.penalty.gradients(batch, self.dual)
+        return expit(batch.scores) - batch.labels + np.float32(self.weight) * by_score, None
+
+    def dual_step(self, answers: Answers) -> None:
+        """W ascends by the released answer."""
+        ascent = self.weight * answers[0] / self.batch_size
+        self.dual = project(self.dual + self.rate * ascent, self.radius)
 
 
 def project(dual: Float64, radius: float) -> Float64:

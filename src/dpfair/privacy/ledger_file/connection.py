@@ -1,10 +1,10 @@
 """A process's connection to a ledger file, safe for threads and forks.
 
-SQLite notes in the memory of a process which locks it holds. The system forgets them in a forked
-child, and whenever the process closes the file that it had opened elsewhere, to copy it, say.
-Who then believes to hold locks that it does not have may lose the rows of others. So a connection
-lives for one transaction only, none is open at a fork, and a receipt is given only if the log is
-still the one that was written to.
+SQLite stores in the memory of a process which locks it holds. The operating system drops the locks
+in a forked child, and whenever the process closes another handle of the file, for example after
+copying it. A connection that relies on a dropped lock may lose the rows of other processes.
+Therefore a connection is open for one transaction only, none is open at a fork, and a receipt is
+given only if the log is still the one that was written to.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from dpfair import files
 from dpfair.errors import LedgerFileError
 from dpfair.privacy.ledger_file import filesystem
 from dpfair.privacy.ledger_file import store as ledger_store
+from dpfair.privacy.ledger_file.store import PATIENCE_SECONDS
 
 __all__ = ["LedgerConnection"]
 
@@ -32,6 +33,8 @@ class LedgerConnection:
     ----------
     path
         A ledger file; links are followed once, now.
+    patience
+        How many seconds a transaction waits for those of other processes.
 
     Attributes
     ----------
@@ -39,8 +42,9 @@ class LedgerConnection:
         Held during a transaction. Reentrant, because a fork in the same thread takes it, too.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, patience: float = PATIENCE_SECONDS) -> None:
         self.path = Path(path).resolve()
+        self.patience = patience
         self.lock = threading.RLock()
         self._file = filesystem.identity(self.path)
         filesystem.refuse_network(self.path)
@@ -51,9 +55,9 @@ class LedgerConnection:
 
     @contextmanager
     def transaction(self, *, write: bool = False) -> Iterator[sqlite3.Connection]:
-        """All or nothing; a writer is the only one at a time, readers see one moment.
+        """A transaction: there is one writer at a time, and readers see one state of the file.
 
-        What was written is in the file itself when this ends, not only in its log.
+        At the end, new rows are in the file itself, not only in its log.
         """
         with self.lock:
             try:
@@ -67,10 +71,10 @@ class LedgerConnection:
                     if connection.in_transaction:
                         connection.execute("ROLLBACK")
                 if write:
-                    ledger_store.settle(connection, self.path)
+                    ledger_store.settle(connection, self.path, self.patience)
                     self._refuse_another_log(log)
             except (sqlite3.Error, UnicodeDecodeError) as error:
-                raise ledger_store.explain(error, self.path) from error
+                raise ledger_store.explain(error, self.path, self.patience) from error
             finally:
                 self.close()
 
@@ -83,7 +87,7 @@ class LedgerConnection:
                 files.OPEN[self._file] -= 1
 
     def _log(self) -> int | None:
-        """Which file the log is now."""
+        """The identity of the log file."""
         try:
             return Path(f"{self.path}-wal").stat().st_ino
         except OSError:
@@ -101,13 +105,13 @@ class LedgerConnection:
             raise LedgerFileError(f"{self.path} was replaced by another file while it was in use.")
         if any(other._inherited() for other in _ALL):
             raise LedgerFileError(
-                f"{self.path} was open when this process was copied without Python's knowledge; "
+                f"{self.path} was open when this process was forked outside of Python; "
                 "start a new process."
             )
         if self._connection is None:
             files.OPEN[self._file] += 1
             try:
-                self._connection = ledger_store.connect(self.path)
+                self._connection = ledger_store.connect(self.path, self.patience)
             except BaseException:
                 files.OPEN[self._file] -= 1
                 raise

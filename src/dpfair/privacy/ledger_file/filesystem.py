@@ -1,4 +1,4 @@
-"""Where a ledger file may lie, who may read it, and how it comes into being."""
+"""Where a ledger file may be, who may read it, and how it is created."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dpfair.files import LEDGER_LOGS
 
 __all__ = ["create_once", "identity", "mounted_as", "refuse_network"]
 
-# Locks and shared memory do not reach other machines. Of the FUSE types the part after the dot.
+# Locks and shared memory do not work across machines. For FUSE types, the part after the dot.
 # fmt: off
 NETWORK = {
     "9p", "afs", "beegfs", "ceph", "cephfs", "cifs", "coda", "davfs", "davfs2", "gcsfuse",
@@ -26,7 +26,7 @@ MOUNTS = Path("/proc/self/mounts")
 
 
 def identity(path: Path) -> tuple[int, int]:
-    """The device and number of a file that a ledger may be kept in; an error says why not."""
+    """The device and number of a ledger file; an error if a ledger cannot be stored there."""
     try:
         status = path.stat()
     except OSError as error:
@@ -47,9 +47,9 @@ def identity(path: Path) -> tuple[int, int]:
     return status.st_dev, status.st_ino
 
 
-def refuse_network(path: Path) -> None:
-    """Two machines cannot lock a file against each other reliably."""
-    kind = mounted_as(path)
+def refuse_network(path: Path, mounts: Path | None = None) -> None:
+    """Refuse network file systems, where two machines cannot lock a file reliably."""
+    kind = mounted_as(path, mounts)
     if kind.removeprefix("fuse.") in NETWORK:
         raise LedgerFileError(
             f"{path} lies on a network file system ({kind}), where a lock may fail; keep the "
@@ -57,17 +57,20 @@ def refuse_network(path: Path) -> None:
         )
 
 
-def mounted_as(path: Path) -> str:
-    """The type of the file system that a path lies on; empty where the system does not say."""
+def mounted_as(path: Path, mounts: Path | None = None) -> str:
+    """The type of the file system of a path; empty if the operating system does not report it.
+
+    ``mounts`` is the table of mounts, by default the system's.
+    """
     try:
-        table = MOUNTS.read_text(errors="surrogateescape")
+        table = (mounts or MOUNTS).read_text(errors="surrogateescape")
     except OSError:
         return ""
     longest, kind = -1, ""
     for line in table.splitlines():
         _, where, what, *_ = line.split(" ")
         place = Path(_unescape(where))
-        # A later mount on the same place hides the earlier one.
+        # A later mount at the same path hides the earlier one.
         if path.is_relative_to(place) and len(place.parts) >= longest:
             longest, kind = len(place.parts), what
     return kind
@@ -81,10 +84,10 @@ def _unescape(word: str) -> str:
 
 
 def create_once(path: Path, write: Callable[[Path], None]) -> None:
-    """Make a file that is complete, durable and closed to others the moment it has its name.
+    """Create a file that is complete, durable and private as soon as it has its name.
 
-    ``write`` is handed an empty file. A file that exists already is never overwritten, and the
-    log of one that was there before is never taken for its own.
+    ``write`` gets an empty file. An existing file is never overwritten, and the log of an earlier
+    file is never used.
     """
     refuse_network(path)
     for suffix in () if path.exists() else LEDGER_LOGS:

@@ -1,8 +1,8 @@
-"""The rows of a ledger file: what they say, and the chain of hashes that binds them.
+"""The rows of a ledger file: their content, and the chain of hashes that links them.
 
 Every row is one line of canonical JSON (sorted keys, no blanks, ASCII) and the SHA-256 of the
-hash before it followed by that line. Whoever knows a later hash can tell whether any earlier
-row was changed, left out or moved; no key is needed. Amounts are exact rational numbers, as text.
+hash before it followed by that line. A later hash shows whether any earlier row was changed, left
+out or moved; no key is needed. Amounts are exact rational numbers, as text.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from dpfair.errors import LedgerFileError, LedgerTamperedError
-from dpfair.privacy.events import DpEvent, event_from_json, event_to_json
+from dpfair.errors import InputError, LedgerFileError, LedgerTamperedError
+from dpfair.privacy.event_json import event_from_json, event_to_json
+from dpfair.privacy.events import DpEvent
 
 __all__ = [
     "BEFORE_ALL",
@@ -30,12 +31,14 @@ __all__ = [
     "Opening",
     "Row",
     "chained",
+    "checked_text",
     "read_row",
 ]
 
-# In the first format, a charge brought its scope into being.
+# In the first format, a charge declared its scope.
 FORMAT = 2
-# What the first row is chained to.
+MAX_TEXT = 1000
+# The hash before the first row.
 BEFORE_ALL = "0" * 64
 
 _RATIONAL = re.compile(r"\d{1,2000}(/\d{1,2000})?", re.ASCII)
@@ -58,7 +61,7 @@ def timestamp() -> str:
 class Written:
     """When a row was written, and with which SQLite.
 
-    SQLite notes its version in the header of the file, too, where no hash protects it.
+    SQLite also writes its version to the header of the file, where no hash protects it.
     """
 
     time: str = field(default_factory=timestamp)
@@ -121,6 +124,13 @@ KINDS: dict[str, type[Content]] = {
 }
 
 
+def checked_text(what: str, text: str) -> str:
+    """The text, if it is allowed in a row."""
+    if not isinstance(text, str) or len(text) > MAX_TEXT:
+        raise InputError(f"Expected {what} to be a text of at most {MAX_TEXT} characters.")
+    return text
+
+
 def chained(previous: Row | None, content: Content) -> Row:
     """The row that follows another."""
     [kind] = [name for name, of in KINDS.items() if isinstance(content, of)]
@@ -141,7 +151,7 @@ def chained(previous: Row | None, content: Content) -> Row:
 
 
 def read_row(previous: Row | None, row: Row) -> Content:
-    """What a row says, if it follows the other and nobody changed it."""
+    """The content of a row, if it follows the other row and was not changed."""
     expected = (0, BEFORE_ALL) if previous is None else (previous.seq + 1, previous.hash)
     if row.seq != expected[0] or row.hash != _link(expected[1], row.body):
         raise LedgerTamperedError(
@@ -208,7 +218,7 @@ def _whole(value: object) -> int:
 
 
 def _rational(value: object) -> Fraction:
-    # Exponents are refused: "1e999999999" is short, the number is not.
+    # Exponents are refused: "1e999999999" would be a huge number.
     if not _RATIONAL.fullmatch(_text(value)):
         raise ValueError
     return Fraction(str(value))

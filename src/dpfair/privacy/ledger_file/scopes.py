@@ -1,4 +1,4 @@
-"""The scopes that a ledger file knows, and names that could be mistaken for one of them.
+"""The declared scopes of a ledger file, and names that could be mistaken for one of them.
 
 A scope that does not contain another is taken to have no person in common with it. A second
 spelling of a scope would therefore get a second budget for the same people. So a scope is declared
@@ -15,7 +15,7 @@ and case-folded. So ``north``, ``North``, ``n0rth``, ``nor-th``, ``(north)`` and
 Limits: the standard's table has several thousand entries and this one the letters of the Latin,
 Cyrillic, Greek and Armenian alphabets; of other scripts, only marks, case and digits are compared.
 Letters of two scripts in one part of a path are refused, and so are scripts that are hardly used
-today. Words that mean the same (``north`` and ``N``) are for the owner of the ledger to notice.
+today. Words that mean the same (``north`` and ``N``) are not detected.
 
 Verification repeats these checks: a change of the table is a change of the ledger's format.
 """
@@ -69,15 +69,15 @@ _LOOKS = {
 }
 _LIKE = {ord(letter): like for like, letters in _LOOKS.items() for letter in letters}
 
-# A letter with a stroke, a hook and the like is no letter with a mark in any normal form.
+# No normal form separates a stroke, a hook and the like from its letter.
 _VARIANT = re.compile(r"LATIN (?:SMALL |CAPITAL )?LETTER (?:[A-Z]+ )*?([A-Z])(?: WITH .*)?")
 
-# Printable by their category, and nevertheless nothing to be seen.
+# Printable by their category, but invisible.
 _INVISIBLE = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
 _PUNCTUATION = " -_.,:+=&()"
-# All of it looks like a hyphen, which counts between digits only, or what looks like digits.
+# All of these look like a hyphen, which counts only between digits or letters that look like them.
 _HYPHENS = re.compile("[-_.,:+=&()]+")
 _DASHES = [re.compile(rf"(?<!{d})-|-(?!{d})") for d in (r"\d", r"[\dOoIl]")]
 _LEADING_ZEROS = re.compile(r"(?<!\d)0+(?=\d)")
@@ -106,7 +106,7 @@ class Scopes:
     >>> scopes.check("north")
     >>> scopes.check("N0rth")
     Traceback (most recent call last):
-    dpfair.errors.InputError: The scope 'N0rth' looks like 'north', which is declared; say 'north'.
+    dpfair.errors.InputError: The scope 'N0rth' looks like 'north', which is declared; use 'north'.
     """
 
     def __init__(self) -> None:
@@ -120,7 +120,7 @@ class Scopes:
         return iter(self._known)
 
     def add(self, scope: str) -> None:
-        """Know a scope from now on."""
+        """Add a declared scope."""
         parent, _, name = scope.rpartition("/")
         self._known[scope] = None
         for skeleton in skeletons(name):
@@ -132,10 +132,10 @@ class Scopes:
             return
         parent, _, name = scope.rpartition("/")
         for part in (scope, *_prefixes(parent)):
-            twin = self._twin(part)
-            if twin is not None and twin != part:
-                said = f"{twin!r}, which is declared" if twin else "'', which is the whole data set"
-                raise InputError(f"The scope {part!a} looks like {said}; say {twin!r}.")
+            alike = self._lookalike(part)
+            if alike is not None and alike != part:
+                other = f"{alike!r}, which is declared" if alike else "'', the whole data set"
+                raise InputError(f"The scope {part!a} looks like {other}; use {alike!r}.")
         check_scope(scope)
         if not new:
             near = get_close_matches(scope, [known for known in self._known if known], n=1)
@@ -151,8 +151,8 @@ class Scopes:
             )
         _check_letters(name)
 
-    def _twin(self, scope: str) -> str | None:
-        """The declared scope that this one is or looks like; empty parts are overlooked."""
+    def _lookalike(self, scope: str) -> str | None:
+        """The declared scope that this one is or looks like; empty parts are ignored."""
         found = ""
         for name in scope.split("/"):
             exact = f"{found}/{name}" if found else name
@@ -169,14 +169,14 @@ class Scopes:
 
 
 def _prefixes(path: str) -> Iterator[str]:
-    """A path and all that contain it, the whole data set excepted."""
+    """A path and all paths that contain it, except the whole data set."""
     while path:
         yield path
         path = path.rpartition("/")[0]
 
 
 def skeletons(name: str) -> frozenset[str]:
-    """What a part of a path may be taken for.
+    """The skeletons of a part of a path.
 
     >>> skeletons("North") & skeletons("n\\u043erth")
     frozenset({'north'})

@@ -1,13 +1,13 @@
 """Rows in an SQLite file that only grows.
 
-The file is in WAL mode and every connection syncs fully: a row that was committed survives a
-crash of the process, of the system and of the power. The mode is set once, when the file is made;
-two processes that switched it at the same time could lock each other out. After every commit the
-log is copied into the file (:func:`settle`): whoever copies, moves or restores the one file
-without its log loses nothing that a receipt was given for.
+The file is in WAL mode and every connection syncs fully: a committed row survives a crash of the
+process or the system, and a power failure. The mode is set once, when the file is created, because
+two processes that set it at the same time could lock each other out. After every commit the log is
+copied into the file (:func:`settle`), so that a copy of the file without its log has every row that
+a receipt was given for.
 
-Nothing but appending is possible by SQL. Whoever edits the file by other means is found out by the
-chain of hashes (:mod:`dpfair.privacy.ledger_file.rows`) and by :func:`expected_image`.
+SQL can only append rows. Edits by other means are detected by the chain of hashes
+(:mod:`dpfair.privacy.ledger_file.rows`) and by :func:`expected_image`.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from dpfair.files import LEDGER_NUMBER
 from dpfair.privacy.ledger_file.rows import Row
 
 __all__ = [
+    "PATIENCE_SECONDS",
     "all_contents",
     "append",
     "check_schema",
@@ -37,7 +38,7 @@ __all__ = [
     "write_new",
 ]
 
-# How long a process waits for its turn to write.
+# How many seconds a process waits for its turn to write.
 PATIENCE_SECONDS = 60.0
 OLDEST_SQLITE = (3, 37, 0)  # the first with STRICT tables
 
@@ -70,13 +71,16 @@ _SCHEMA = {
 }
 
 
-def connect(path: Path) -> sqlite3.Connection:
-    """Open a ledger file that exists, and make sure that it is one."""
+def connect(path: Path, patience: float = PATIENCE_SECONDS) -> sqlite3.Connection:
+    """Open a ledger file that exists, and make sure that it is one.
+
+    ``patience`` is how many seconds a transaction waits for those of other processes.
+    """
     _refuse_old_sqlite()
     connection = sqlite3.connect(
         f"file:{quote(os.fsencode(path))}?mode=rw",
         uri=True,
-        timeout=PATIENCE_SECONDS,
+        timeout=patience,
         isolation_level=None,
         check_same_thread=False,
     )
@@ -127,23 +131,23 @@ def rows_from(connection: sqlite3.Connection, seq: int) -> Iterator[Row]:
 
 
 def append(connection: sqlite3.Connection, row: Row, content: bytes | None = None) -> None:
-    """Write the next row, and the content that it tells of."""
+    """Write the next row, and the content that it describes."""
     connection.execute("INSERT INTO entry(seq, body, hash) VALUES (?, ?, ?)", row)
     if content is not None:
         connection.execute("INSERT INTO result(seq, content) VALUES (?, ?)", (row.seq, content))
 
 
-def settle(connection: sqlite3.Connection, path: Path) -> None:
+def settle(connection: sqlite3.Connection, path: Path, patience: float = PATIENCE_SECONDS) -> None:
     """Copy the log into the file, and wait until that is on the disk."""
-    give_up = time.monotonic() + PATIENCE_SECONDS
+    give_up = time.monotonic() + patience
     while True:
-        # SQLite waits for readers and writers, but not for another process that copies.
+        # SQLite waits for readers and writers, but not for another process that copies the log.
         [busy, _, _] = connection.execute("PRAGMA wal_checkpoint(FULL)").fetchone()
         if not busy:
             return
         if time.monotonic() > give_up:
             raise LedgerFileError(
-                f"Another process kept {path} locked for {PATIENCE_SECONDS:g} seconds; something "
+                f"Another process kept {path} locked for {patience:g} seconds; something "
                 "may have been charged, but no receipt was given."
             )
         time.sleep(0.001)
@@ -177,8 +181,10 @@ def expected_image(rows: Iterable[Row], contents: Mapping[int, bytes]) -> bytes:
         connection.close()
 
 
-def explain(error: sqlite3.Error | UnicodeDecodeError, path: Path) -> LedgerFileError:
-    """SQLite's error as a sentence; a damaged file may even have an unreadable one."""
+def explain(
+    error: sqlite3.Error | UnicodeDecodeError, path: Path, patience: float = PATIENCE_SECONDS
+) -> LedgerFileError:
+    """SQLite's error as a sentence; a damaged file may cause an unreadable one."""
     name = str(getattr(error, "sqlite_errorname", ""))
     what = name.removeprefix("SQLITE_").split("_")[0]
     damaged = what in ("CORRUPT", "NOTADB", "FORMAT", "SCHEMA", "CONSTRAINT", "MISMATCH", "ERROR")
@@ -188,7 +194,7 @@ def explain(error: sqlite3.Error | UnicodeDecodeError, path: Path) -> LedgerFile
         return LedgerFileError(f"There is no space left for {path}; no receipt was given.")
     if what in ("BUSY", "LOCKED"):
         return LedgerFileError(
-            f"Another process kept {path} locked for {PATIENCE_SECONDS:g} seconds; no receipt was "
+            f"Another process kept {path} locked for {patience:g} seconds; no receipt was "
             "given. Try again."
         )
     if what in ("READONLY", "PERM", "CANTOPEN", "AUTH"):

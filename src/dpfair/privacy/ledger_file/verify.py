@@ -1,15 +1,16 @@
-"""Whether a ledger file says what dpfair wrote, byte by byte."""
+"""Check that a ledger file is what dpfair wrote, byte by byte."""
 
 from __future__ import annotations
 
 import hashlib
 import math
+import re
 import sqlite3
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
-from dpfair.errors import LedgerTamperedError
+from dpfair.errors import InputError, LedgerTamperedError
 from dpfair.privacy.accountants import cost
 from dpfair.privacy.ledger import Ledger
 from dpfair.privacy.ledger_file import store as ledger_store
@@ -20,7 +21,7 @@ from dpfair.privacy.tally import Amount, Tally
 
 __all__ = ["Verified", "verify"]
 
-# Another machine's transforms differ in the last digits of what its accountant says.
+# The accountant's answers on another machine may differ in the last digits.
 TOLERANCE = 1e-6
 
 # In the header of an SQLite file: the counter of changes, its copy, and the version that wrote
@@ -31,7 +32,7 @@ _LOG_MODE = slice(18, 20)
 
 @dataclass(frozen=True)
 class Verified:
-    """What was found to be in order.
+    """The result of a verification without errors.
 
     ``image`` is False if another version of SQLite wrote some of the rows and lays its pages out
     differently: then unused bytes between the rows were not compared.
@@ -45,7 +46,12 @@ class Verified:
 
 
 def verify(path: Path, head: str | None = None) -> Verified:
-    """Check pages, schema, chain, amounts, results, and the bytes between them."""
+    """Check pages, schema, chain, amounts, results, and the bytes between them.
+
+    ``head`` is a hash that the chain must contain.
+    """
+    if head is not None and not re.fullmatch("[0-9a-f]{64}", head):
+        raise InputError("Expected head to be the hash of a row, 64 hexadecimal digits.")
     file = LedgerConnection(path)
     try:
         with file.transaction() as connection:
@@ -57,7 +63,7 @@ def verify(path: Path, head: str | None = None) -> Verified:
             size = path.stat().st_size
     finally:
         file.close()
-    # Nobody can charge while somebody reads, so accounts are made up afterwards.
+    # A reader blocks charges, so the amounts are checked after the transaction.
     said = _chained(rows)
     found = _replay(said, contents)
     versions = {content.sqlite for content in said}
@@ -93,14 +99,14 @@ class _Replay:
         return float(self._tally.spent * self._k)
 
     def declare(self, scope: str) -> None:
-        """It is new, a part of what was declared before, and looks like no other."""
+        """Check that it is new, a part of a declared scope, and does not look like another."""
         if scope in self._scopes:
             raise ValueError("declares a scope for the second time")
         self._scopes.check(scope, new=True)
         self._scopes.add(scope)
 
     def charge(self, content: Charge) -> None:
-        """Its amounts follow from its event and the charges before it, within the budget."""
+        """Check that its amounts follow from its event and the earlier charges."""
         if content.scope not in self._scopes:
             raise ValueError("charges a scope that was not declared before")
         row_epsilon, row_delta = self._ledger.row_budget
@@ -124,7 +130,7 @@ class _Replay:
         self.charges += 1
 
     def keep(self, content: Kept, seq: int, kept: bytes) -> None:
-        """It is the first result of a charged job, and as the row says."""
+        """Check that it is the first result of a charged job, with the digest of the row."""
         if content.key not in self._keys or content.key in self.kept:
             raise ValueError("keeps a result for no job")
         if (len(kept), hashlib.sha256(kept).hexdigest()) != (content.size, content.sha256):
@@ -133,7 +139,7 @@ class _Replay:
 
 
 def _chained(rows: list[Row]) -> list[Content]:
-    """What the rows say, if each follows from the one before it."""
+    """The content of the rows, if each follows from the one before it."""
     return [read_row(before, row) for before, row in zip([None, *rows], rows, strict=False)]
 
 
@@ -176,9 +182,9 @@ def _same_image(
 ) -> bool:
     """Compare all bytes with those that the same rows make in a new file.
 
-    The pages of a file that only grows are a function of its rows, so whatever differs was written
-    by somebody else. False if another version of SQLite may be the reason: one of those that the
-    rows name, so that nobody can claim it afterwards.
+    The pages of a file that only grows are a function of its rows, so a difference was not written
+    by dpfair. False if the difference may be due to another version of SQLite; a row must name this
+    version.
     """
     expected = bytearray(ledger_store.expected_image(rows, contents))
     major_minor, patch = divmod(int.from_bytes(seen[_VERSION], "big"), 1000)
@@ -192,4 +198,4 @@ def _same_image(
         return True
     if versions != {sqlite3.sqlite_version}:
         return False
-    raise LedgerTamperedError(f"{path} has bytes that no row explains.")
+    raise LedgerTamperedError(f"{path} has bytes that belong to no row.")

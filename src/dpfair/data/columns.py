@@ -1,0 +1,274 @@
+"""The kinds of columns that a schema declares, each with the table of its public facts."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, ClassVar
+
+from dpfair.data.facts import (
+    Fact,
+    column_name,
+    flag,
+    known_entries,
+    listing,
+    number,
+    number_text,
+    numbers,
+    words,
+)
+from dpfair.data.text import check_text, plain_text, text_of
+from dpfair.errors import SchemaError
+
+__all__ = ["COLUMN_KINDS", "MAX_CATEGORIES", "Categorical", "Column", "Levels", "Numeric"]
+
+MAX_CATEGORIES = 10_000
+MAX_NAMES = 10_000_000
+"""How many letters the names of all combinations of several columns may have."""
+# Numbers up to this size have finite sums and differences.
+_LARGEST = sys.float_info.max / 20
+
+
+@dataclass(frozen=True)
+class Numeric:
+    """A number between public bounds.
+
+    Values outside are moved to the nearest bound. Missing and unreadable values are *missing*:
+    standardised encodings put them at ``center``, binned encodings in a bin of their own.
+    """
+
+    name: str
+    bounds: tuple[float, float]
+    center: float | None = None
+    scale: float | None = None
+    edges: tuple[float, ...] | None = None
+    usual: float | None = None
+    spiky: bool = False
+
+    kind: ClassVar = "numeric"
+    facts: ClassVar[tuple[Fact, ...]] = (
+        Fact(
+            "bounds",
+            read=numbers,
+            show=lambda bounds: " to ".join(map(number_text, bounds)),
+            form="`[low, high]`",
+            doc="The smallest and the largest value that counts.",
+            phrase="bounds",
+        ),
+        Fact(
+            "center",
+            read=number,
+            show=lambda center: f"center {number_text(center)}",
+            form="number",
+            doc="What is subtracted from every value. Default: the middle of the bounds.",
+            used_by=("standardised",),
+            derived=lambda column: column.standard[0],
+        ),
+        Fact(
+            "scale",
+            read=number,
+            show=lambda scale: f"scale {number_text(scale)}",
+            form="number > 0",
+            doc="What every value is divided by. Default: half the width of the bounds.",
+            used_by=("standardised",),
+            derived=lambda column: column.standard[1],
+        ),
+        Fact(
+            "usual",
+            read=number,
+            show=lambda usual: f"usual value {number_text(usual)}",
+            form="number",
+            doc="A value that most records are known to have, such as 0. "
+            "Only other values then have cells.",
+            phrase="usual values",
+            used_by=("binned",),
+        ),
+        Fact(
+            "edges",
+            read=lambda value, name: None if value is None else numbers(value, name),
+            show=lambda cuts: (
+                f"cut points {listing([*map(number_text, cuts)])}" if cuts else "no cut points"
+            ),
+            form="increasing numbers",
+            doc="Cut points of the bins: a value x is in the bin with the number of edges <= x. "
+            "Default: nine cuts of equal width.",
+            phrase="bin edges",
+            used_by=("binned", "trees"),
+            derived=lambda column: column.cuts,
+        ),
+        Fact(
+            "spiky",
+            read=flag,
+            show=lambda _: "spiky: exact values have cells",
+            form="true or false",
+            doc="Whether single values have a meaning of their own, as amounts from a tariff do. "
+            "Exact values then also have cells, through a fixed hash.",
+            phrase="spiky columns",
+            used_by=("binned",),
+            write=bool,
+        ),
+    )
+
+    def __post_init__(self) -> None:
+        if len(self.edges or ()) > MAX_CATEGORIES:
+            raise SchemaError(f"{self.name!r} has more than {MAX_CATEGORIES} edges.")
+        finite = self._as_floats()
+        if not finite or len(self.bounds) != 2 or not self.bounds[0] < self.bounds[1]:
+            raise SchemaError(f"Column {self.name!r} needs finite bounds [low, high], low < high.")
+        if self.usual is not None and not self.bounds[0] <= self.usual <= self.bounds[1]:
+            raise SchemaError(f"The usual value of {self.name!r} is outside its bounds.")
+        if self.scale is not None and not self.scale > 0:
+            raise SchemaError(f"Column {self.name!r} needs a scale > 0, got {self.scale}.")
+        if self.edges is not None and list(self.edges) != sorted(set(self.edges)):
+            raise SchemaError(f"Column {self.name!r} needs increasing edges.")
+
+    def _as_floats(self) -> bool:
+        """Keep numbers in the form in which a file states them; False if some are none."""
+        for name in ("bounds", "edges", "center", "scale", "usual"):
+            value: Any = getattr(self, name)
+            if value is None:
+                continue
+            several = name in ("bounds", "edges")
+            given = tuple(value) if several else (value,)
+            try:
+                floats = tuple(float(v) if isinstance(v, Real) else math.nan for v in given)
+            except OverflowError:
+                return False
+            if not all(abs(v) <= _LARGEST for v in floats):
+                return False
+            object.__setattr__(self, name, floats if several else floats[0])
+        return True
+
+    @property
+    def standard(self) -> tuple[float, float]:
+        """Center and scale, declared or from the bounds."""
+        low, high = self.bounds
+        center = (low + high) / 2 if self.center is None else self.center
+        return center, (high - low) / 2 if self.scale is None else self.scale
+
+    @property
+    def cuts(self) -> tuple[float, ...]:
+        """The public cut points, declared or equally spaced."""
+        if self.edges is not None:
+            return self.edges
+        low, high = self.bounds
+        return tuple(low + (high - low) * i / 10 for i in range(1, 10))
+
+    def with_bounds_only(self) -> Numeric:
+        """The column without any other fact."""
+        return Numeric(self.name, self.bounds)
+
+
+@dataclass(frozen=True)
+class Categorical:
+    """One of a public list of values; any other value is *other*, a category of its own."""
+
+    name: str
+    values: tuple[str, ...]
+    usual: str | None = None
+
+    kind: ClassVar = "categorical"
+    facts: ClassVar[tuple[Fact, ...]] = (
+        Fact(
+            "values",
+            read=words,
+            show=lambda values: (
+                f"{len(values):,} {'category' if len(values) == 1 else 'categories'}: "
+                f"{listing(values)}"
+            ),
+            form="text or numbers",
+            doc="The categories. Any other value, also a missing one, is *other*.",
+            phrase="categories",
+        ),
+        Fact(
+            "usual",
+            read=lambda value, _: text_of(value),
+            show=lambda usual: f"usual value {usual}",
+            form="one of the values",
+            doc="The value that most records are known to have. Only other values then have cells.",
+            phrase="usual values",
+            used_by=("binned",),
+        ),
+    )
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", _checked_values(self.name, self.values, at_least=1))
+        if self.usual is not None:
+            object.__setattr__(self, "usual", plain_text(self.usual))
+            if self.usual not in self.values:
+                raise SchemaError(f"The usual value of {self.name!r} is not among its values.")
+
+
+Column = Numeric | Categorical
+COLUMN_KINDS: tuple[type[Column], ...] = (Numeric, Categorical)
+
+
+@dataclass(frozen=True)
+class Levels:
+    """The label or the sensitive column: a public list of values.
+
+    A *training* record with any other value trains nothing and is counted apart, so that the
+    certificate can say how many there are. At prediction an undeclared group is an error.
+
+    ``parts`` lists the columns of an intersection, whose values are all combinations of theirs.
+    """
+
+    name: str
+    values: tuple[str, ...]
+    parts: tuple[Levels, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", _checked_values(self.name, self.values, at_least=2))
+
+    @classmethod
+    def intersection(cls, parts: Sequence[Levels]) -> Levels:
+        """All combinations of the values of several columns.
+
+        >>> sex, age = Levels("sex", ("f", "m")), Levels("age", ("old", "young"))
+        >>> Levels.intersection([sex, age]).values
+        ('f, old', 'f, young', 'm, old', 'm, young')
+        """
+        size = math.prod(len(part.values) for part in parts)
+        if size > MAX_CATEGORIES:
+            raise SchemaError(f"The columns have more than {MAX_CATEGORIES} combinations.")
+        letters = [sum(map(len, part.values)) * (size // len(part.values)) for part in parts]
+        if sum(letters) > MAX_NAMES:
+            raise SchemaError("The values of the columns are too long to be combined.")
+        combined = itertools.product(*(part.values for part in parts))
+        name = " x ".join(part.name for part in parts)
+        return cls(name, tuple(", ".join(values) for values in combined), tuple(parts))
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """The columns that the values are read from."""
+        return tuple(part.name for part in self.parts) or (self.name,)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any], where: str) -> Levels:
+        """Read the values of one column, as found in a file."""
+        known_entries(data, ("name", "values"), where)
+        return cls(column_name(data["name"]), words(data["values"], "values"))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The values of one column, or the names of several, for a file."""
+        if self.parts:
+            return {"columns": list(self.column_names)}
+        return {"name": self.name, "values": list(self.values)}
+
+
+def _checked_values(name: str, given: Sequence[str], at_least: int) -> tuple[str, ...]:
+    if len(given) > MAX_CATEGORIES:
+        raise SchemaError(f"{name!r} has more than {MAX_CATEGORIES} values.")
+    what = f"Every value of {name!r}"
+    for value in given:
+        check_text(value, what)
+    values = tuple(plain_text(v) for v in given)
+    if len(set(values)) != len(values):
+        raise SchemaError(f"The values of {name!r} must be distinct.")
+    if len(values) < at_least:
+        raise SchemaError(f"{name!r} needs at least {at_least} values, got {len(values)}.")
+    return values

@@ -1,0 +1,41 @@
+"""One spelling for the values of a column, however a file or a data frame writes them."""
+
+from __future__ import annotations
+
+from dpfair.errors import SchemaError
+
+__all__ = ["check_text", "plain_text", "text_of"]
+
+
+def text_of(value: object) -> str:
+    """A value as text: 1, 1.0, "1" and "1.0" are the same, and so are True and "true".
+
+    >>> text_of(1.0), text_of("1.0"), text_of("True"), text_of("01")
+    ('1', '1', 'true', '01')
+    """
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    if isinstance(value, (dict, list)) or value is None or value != value:
+        raise SchemaError("Values of a column must be text or numbers.")
+    return plain_text(str(value))
+
+
+def plain_text(text: str) -> str:
+    """The one spelling of a whole number or a truth value; any other text as it is.
+
+    >>> plain_text("-3.0"), plain_text("TRUE"), plain_text("0.50")
+    ('-3', 'true', '0.50')
+    """
+    if text in ("True", "False", "TRUE", "FALSE"):
+        return text.lower()
+    return text[:-2] if text.endswith(".0") and text[:-2].lstrip("-").isdigit() else text
+
+
+def check_text(value: object, what: str) -> None:
+    """Refuse what is not text; a lone surrogate cannot be encoded, so no file could hold it."""
+    try:
+        proper = isinstance(value, str) and value.encode() is not None
+    except UnicodeEncodeError:
+        proper = False
+    if not proper:
+        raise SchemaError(f"{what} must be text.")

@@ -1,0 +1,110 @@
+"""What a released table of scores offers after the fit: other rules, frontiers, batches."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Self
+
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from dpfair.certificate.search import search_of
+from dpfair.errors import InputError
+from dpfair.fairness.batch import BatchDecisions, decide_batch
+from dpfair.fairness.frontier import FRONTIER_TOLERANCES, FrontierPoint, frontier
+from dpfair.fairness.notions import NOTIONS
+from dpfair.methods.base import PrivateClassifier
+from dpfair.methods.settings import FairRule
+from dpfair.privacy.noise import noise_source
+from dpfair.privacy.split import bound_units
+
+__all__ = ["OtherRules"]
+
+
+class OtherRules(PrivateClassifier):
+    """Methods of a classifier whose rule is chosen by a released table of scores and labels."""
+
+    rule: FairRule | dict[str, Any] | None
+
+    @property
+    def rule_settings(self) -> FairRule:
+        """What the rule should achieve."""
+        raise NotImplementedError
+
+    def decide_batch(
+        self, X: Any, sensitive_features: Any = None, *, epsilon: float | None = None
+    ) -> BatchDecisions:
+        """Decide about a whole batch at once, with group rates that agree within the batch.
+
+        The rates are the rule's; the thresholds are found anew on the batch: with ``epsilon`` from
+        a noisy table of the batch's scores, without one by exact quotas. See
+        :class:`dpfair.fairness.batch.BatchDecisions` for what is protected.
+        """
+        records = self.new_records(X, sensitive_features)
+        counted = None
+        if records.units is not None:
+            counted = bound_units(records.units.tolist(), self.rows_per_unit)
+        if NOTIONS[self.certificate_.fairness.notion].needs_labels:
+            raise InputError("Batch decisions equalise acceptance rates, not rates by label.")
+        return decide_batch(
+            self.scorer_.scores(records),
+            records.groups,
+            records.identities(),
+            names=self.schema_.groups,
+            classes=self.classes_,
+            rates=self.certificate_.fairness.rates_after,
+            key=self.fitted_.coin_key,
+            epsilon=epsilon,
+            relation=self.relation,
+            counted=counted,
+            rows_per_unit=self.rows_per_unit,
+            confidence=self.confidence,
+            noise=noise_source(self.random_state),
+        )
+
+    def frontier(
+        self, notion: str | None = None, tolerances: Sequence[float] = FRONTIER_TOLERANCES
+    ) -> list[FrontierPoint]:
+        """Accuracy against the gap, for every tolerance, from the release that was already paid.
+
+        Tolerances that no rule reaches, given a target or a capacity, are left out.
+        """
+        check_is_fitted(self, "fitted_")
+        rule = self.rule_settings
+        return frontier(
+            self.release_,
+            [rule.goal(notion, tolerance) for tolerance in tolerances],
+            self.confidence,
+            smallest=rule.smallest_group,
+            families=self.schema_.families,
+        )
+
+    def with_rule(self, *, confidence: float | None = None, **changes: Any) -> Self:
+        """The same model with another rule from the same release, at no cost.
+
+        ``changes`` are settings of :class:`~dpfair.methods.settings.FairRule`. A rule chosen after
+        the fact is certified by bands, which hold for all rules of one notion at once and are
+        wider. It comes from the table of scores; where a planned rule is corrected, that table has
+        a quarter of the release's budget.
+        """
+        check_is_fitted(self, "fitted_")
+        self.check_unchanged()
+        unknown = set(changes) - {"notion", "tolerance", "target", "capacity", "costs"}
+        if unknown:
+            raise InputError(f"with_rule cannot change {sorted(unknown)[0]!r}.")
+        model = copy.copy(self)
+        model.rule = clone(self.rule_settings).set_params(**changes)
+        if confidence is not None:
+            # A run of a search must be more certain than its being the winner leaves it.
+            search = search_of(self.ledger_)
+            runs = 1.0 if search is None else float(search.mean)
+            model.confidence = 1 - (1 - confidence) / runs if runs > 1 else confidence
+        model.check_parameters()
+        kept = {k: v for k, v in self.fitted_.releases.items() if k in ("count", "values")}
+        own = replace(self.fitted_, releases=kept, planned=None, rates=None, rule=None)
+        model.fitted_ = model.choose(own)
+        model.remember_settings()
+        model.certificate_ = model.certify()
+        return model

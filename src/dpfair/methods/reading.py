@@ -1,0 +1,95 @@
+"""From a user's table to encoded records: what is the same for every method."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from dpfair.data.containers import row_count
+from dpfair.data.encode import as_texts, encode, level_codes
+from dpfair.data.records import Records
+from dpfair.data.schema import Schema
+from dpfair.methods.inputs import (
+    check_table,
+    class_values,
+    declared_schema,
+    inferred_schema,
+    known_groups,
+    label_array,
+    unit_texts,
+)
+from dpfair.methods.parameters import Parameters
+from dpfair.privacy.assumptions import Assumption, Facts
+from dpfair.privacy.draw import assumed
+from dpfair.privacy.noise import Noise
+
+__all__ = ["TableReader"]
+
+
+class TableReader(Parameters):
+    """Reads tables by a schema that is declared, or read off the training table."""
+
+    unit: str | int | None = None
+
+    schema_: Schema
+    classes_: NDArray[Any]
+
+    def assumes(self, schema: Schema) -> tuple[Assumption, ...]:
+        """The facts about the records that the plan needs and the schema does not declare."""
+        return ()
+
+    def public_facts(self, schema: Schema) -> tuple[Assumption, ...]:
+        """All exact facts about the records that a fit takes as public."""
+        return self.assumes(schema)
+
+    def new_records(self, X: Any, sensitive_features: Any = None, *, known: bool = True) -> Any:
+        """Records to decide about; with ``known`` an undeclared group is an error."""
+        check_is_fitted(self)
+        table = check_table(self, X, reset=False)
+        records = self._encode(table, sensitive_features)
+        if known:
+            known_groups(records.groups, self.schema_.groups)
+        return records
+
+    def _declared_schema(self, X: Any, sensitive_features: Any) -> Schema | None:
+        return declared_schema(self.schema, self.sensitive, X)
+
+    def _training_records(self, X: Any, y: Any, sensitive_features: Any) -> Any:
+        """Fix the schema and encode; values that contradict a declared schema never raise.
+
+        Undeclared groups and labels have the code -1.
+        """
+        table = check_table(self, X, reset=True)
+        labels = label_array(y, row_count(table))
+        schema = self._declared_schema(table, sensitive_features)
+        if schema is None:
+            assert not isinstance(self.sensitive, (list, tuple))
+            schema = inferred_schema(
+                table,
+                labels,
+                label_name=getattr(y, "name", None),
+                sensitive=self.sensitive,  # type: ignore[arg-type]
+                sensitive_features=sensitive_features,
+                unit=self.unit,
+                strict=self.strict,
+            )
+        self.schema_ = schema
+        # A declared schema fixes the type of the classes, too; it must not depend on a label.
+        self.classes_ = class_values(schema.label, labels if schema.inferred else None)
+        records: Records = self._encode(table, sensitive_features)
+        return records.with_labels(level_codes(as_texts(labels), schema.label))
+
+    def _encode(self, table: Any, sensitive_features: Any) -> Any:
+        records = encode(table, self.schema_, sensitive_features)
+        return replace(records, units=unit_texts(table, self.unit))
+
+    def _facts(self, records: Any, noise: Noise) -> Facts:
+        """Exact facts about the records, taken as public."""
+        facts = {}
+        for fact in self.assumes(self.schema_):
+            value = records.declared().counts(fact.by, len(self.schema_.groups))
+            facts[fact] = assumed(noise, fact, value)
+        return facts

@@ -1,0 +1,47 @@
+"""Encoded rows: choosing some of them, and the bytes that identify them."""
+
+import math
+
+import numpy as np
+import pandas as pd
+from sample_containers import COLUMNS, EXPECTED, records, same
+
+from dpfair.data.records import Records
+
+
+def test_taking_rows_takes_everything():
+    labelled = EXPECTED.with_labels(np.array([0, 1, 1, 0]))
+    some = labelled.take(np.array([3, 1]))
+    assert same(some, EXPECTED.take(np.array([3, 1])))
+    assert some.labels.tolist() == [0, 1]
+    assert len(labelled.take(slice(None))) == 4
+
+
+def test_zeros_and_missing_values_have_one_identity():
+    def identity(age, z="0"):
+        return records(objects_table(age, "1", z, "0")).identities()[0]
+
+    def objects_table(*row):
+        return pd.DataFrame([dict(zip(COLUMNS, row, strict=True))], dtype=object)
+
+    assert identity(0.0) == identity(-0.0) == identity("0") == identity(0) == identity(-7)
+    quiet, other = np.float64("nan"), -np.float64("nan")
+    assert identity(quiet) == identity(other) == identity(None) == identity("x")
+    assert identity(math.inf) == identity(100) == identity(10**400)
+    assert len({identity(0), identity(1), identity(None), identity(0, "1")}) == 4
+
+
+def test_identities_tell_groups_and_columns_apart():
+    base = EXPECTED.take(np.array([0]))
+    group = Records(base.numeric, base.codes, np.array([1]))
+    code = Records(base.numeric, np.array([[1]], dtype=np.int32), base.groups)
+    swapped = Records(base.numeric[:, ::-1].copy(), base.codes, base.groups)
+    assert len({r.identities()[0] for r in (base, group, code, swapped)}) == 4
+    labelled = base.with_labels(np.array([1]))
+    assert labelled.identities() == base.identities()
+
+
+def test_identities_of_no_records_and_of_no_columns():
+    assert EXPECTED.take(np.arange(0)).identities() == []
+    empty = Records(np.empty((2, 0)), np.zeros((2, 0), np.int32), np.array([0, 1]))
+    assert len(set(empty.identities())) == 2

@@ -1,0 +1,111 @@
+"""Calibration never promises more than the accountant certifies, and wastes little."""
+
+import math
+
+import pytest
+from scipy.optimize import brentq
+from scipy.special import log_ndtr
+
+from dpfair.errors import InputError
+from dpfair.privacy.accountants import calibrate, calibrate_event, epsilon
+from dpfair.privacy.accountants.calibration import smallest_multiplier
+from dpfair.privacy.events import RELATIONS, compose, gaussian_steps, noisy_table
+
+DELTA = 1e-5
+EPSILONS = [0.05, 0.3, 1.0, 3.0, 9.0, 20.0]
+CASES = [
+    *((eps, 1.0, 200, "add_remove") for eps in EPSILONS),
+    *((eps, 0.0453, 1150, "add_remove") for eps in (0.05, 1.0, 9.0)),
+    *((eps, q, t, "replace_one") for eps in (0.05, 1.0, 5.0) for q, t in ((1.0, 1), (0.1, 100))),
+]
+
+
+def exact_multiplier(eps, steps, relation):
+    """The Gaussian mechanism's smallest multiplier, from its exact trade-off."""
+
+    def excess(log_mu):
+        mu = math.exp(log_mu)
+        first, second = log_ndtr(mu / 2 - eps / mu), eps + log_ndtr(-mu / 2 - eps / mu)
+        return math.exp(first) * -math.expm1(second - first) - DELTA
+
+    mu = math.exp(brentq(excess, math.log(1e-4), math.log(50), xtol=1e-12))
+    return math.sqrt(steps) / mu * (2 if relation == "replace_one" else 1)
+
+
+@pytest.mark.parametrize(("eps", "q", "steps", "relation"), CASES)
+def test_certified_and_nearly_the_smallest(eps, q, steps, relation):
+    multiplier = calibrate(eps, DELTA, q, steps, relation=relation)
+
+    def cost(factor):
+        event = gaussian_steps(multiplier * factor, q, steps)
+        return epsilon(event, DELTA, relation=relation).epsilon
+
+    assert cost(1.0) <= eps
+    assert cost(0.999) > eps
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize(("eps", "steps"), [(0.05, 200), (1.0, 1), (3.0, 200), (9.0, 1)])
+def test_full_batches_against_the_exact_formula(eps, steps, relation):
+    multiplier = calibrate(eps, DELTA, 1.0, steps, relation=relation)
+    exact = exact_multiplier(eps, steps, relation)
+    assert exact * (1 - 1e-9) <= multiplier <= exact * 1.002
+
+
+@pytest.mark.parametrize(
+    ("eps", "q", "steps", "multiplier"),
+    [
+        (2.831, 0.034, 1500, 3.13 / 1.5),
+        (2.735, 0.0683, 750, 4.44 / 1.5),
+    ],
+)
+def test_known_values(eps, q, steps, multiplier):
+    assert calibrate(eps, DELTA, q, steps) == pytest.approx(multiplier, rel=0.002)
+
+
+def test_more_privacy_needs_more_noise():
+    found = [calibrate(eps, DELTA, 0.0453, 1150) for eps in (0.3, 1, 3)]
+    assert found == sorted(found, reverse=True)
+    assert calibrate(1, 1e-7, 1.0, 10) > calibrate(1, 1e-5, 1.0, 10)
+
+
+def test_other_costs_can_be_part_of_the_target():
+    table = noisy_table("0.5", "add_remove")
+    multiplier = calibrate_event(
+        lambda s: compose([gaussian_steps(s, 1.0, 50), table]), 2.0, DELTA, start=30.0
+    )
+    total = compose([gaussian_steps(multiplier, 1.0, 50), table])
+    assert 1.99 < epsilon(total, DELTA).epsilon <= 2.0
+    assert multiplier > calibrate(2.0, DELTA, 1.0, 50)
+
+
+@pytest.mark.parametrize("start", [1.0, 50.0, 1e4])
+def test_the_start_does_not_matter(start):
+    found = calibrate_event(lambda s: gaussian_steps(s, 1.0, 10), 1.0, DELTA, start=start)
+    assert found == pytest.approx(calibrate(1.0, DELTA, 1.0, 10), rel=2e-4)
+
+
+def test_an_impossible_target_ends():
+    with pytest.raises(InputError, match="No amount of noise"):
+        calibrate(1e-14, DELTA, 1.0, 1)
+    # The event's fixed part alone costs more than the target.
+    with pytest.raises(InputError, match="No amount of noise"):
+        calibrate_event(
+            lambda s: compose([gaussian_steps(s, 1.0, 1), noisy_table(2, "add_remove")]),
+            1.0,
+            DELTA,
+        )
+
+
+def test_a_search_from_a_wrong_accountant_is_caught():
+    """The twin: calibrated by the limit theorem, the certified epsilon exceeds the target."""
+
+    def event(multiplier):
+        return gaussian_steps(multiplier, 0.0453, 1150)
+
+    def approximate(multiplier):
+        return epsilon(event(multiplier), DELTA, accountant="gdp").epsilon
+
+    multiplier = smallest_multiplier(approximate, 9.0, start=1.0)
+    assert approximate(multiplier) <= 9.0
+    assert epsilon(event(multiplier), DELTA).epsilon > 9.0

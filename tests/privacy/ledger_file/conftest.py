@@ -1,0 +1,14 @@
+"""A ledger file for the tests of this folder."""
+
+import pytest
+
+from dpfair.privacy.ledger_file import LedgerFile
+
+DELTA = 1e-5
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    ledger = LedgerFile.create(tmp_path / "loans.ledger", "1", DELTA, name="loans")
+    yield ledger
+    ledger.close()
