@@ -7,6 +7,7 @@ from dpfair.methods.algorithm2 import Algorithm2
 from dpfair.methods.base import PrivateClassifier
 from dpfair.methods.boosting import PrivateBoosting
 from dpfair.methods.dp_fermi import DPFermi
+from dpfair.methods.dp_postprocessing import DPPostprocessing
 from dpfair.methods.fair_classifier import PrivateFairClassifier
 from dpfair.methods.logistic_regression import PrivateLogisticRegression
 from dpfair.methods.post_processor import FairPostProcessor
@@ -18,6 +19,7 @@ METHODS: dict[str, type[PrivateClassifier]] = {
     "algorithm1": Algorithm1,
     "algorithm2": Algorithm2,
     "post-processor": FairPostProcessor,
+    "dp-postprocessing": DPPostprocessing,
     "dp-fermi": DPFermi,
     "logistic": PrivateLogisticRegression,
     "boosting": PrivateBoosting,
