@@ -366,6 +366,8 @@ class PrivateClassifier(NestedSettings, DecisionMaker, ClassifierMixin, BaseEsti
             plan = self._with_stated(given).plan(schema)
             if plan == given:
                 return plan
+            if plan.agrees(given):  # up to the last digits of what was searched for
+                return self.plan(schema)
         raise InputError("The plan was made for other parameters or another schema.")
 
     def _with_stated(self, plan: FitPlan) -> Self:
