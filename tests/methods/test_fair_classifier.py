@@ -322,6 +322,20 @@ def test_reuse_is_not_certified_unless_records_are_set_aside(loans, loan_schema)
     assert checked.score(*loans) > fairness.accuracy_bound
 
 
+def test_estimates_and_bounds_of_a_check_come_from_the_same_table(loans, loan_schema):
+    """A bound above its own estimate would contradict itself."""
+    model = PrivateFairClassifier(
+        2, schema=loan_schema, mode="reuse", random_state=1, division={"check_share": 0.1}
+    ).fit(*loans)
+    fairness, check = model.certificate_.fairness, model.fitted_.releases["check"]
+    right = check.right_rate([0, 1], [1, 1])
+    assert fairness.accuracy_estimate == pytest.approx(right.estimate)
+    assert fairness.rates_after == pytest.approx([check.rate(a, 1).estimate for a in (0, 1)])
+    assert fairness.accuracy_bound <= fairness.accuracy_estimate
+    for value, (low, high) in zip(fairness.rates_after, fairness.after, strict=True):
+        assert low <= value <= high
+
+
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [

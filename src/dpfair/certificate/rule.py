@@ -14,7 +14,7 @@ from dpfair.fairness.bounds.bands import (
     fixed_bound,
 )
 from dpfair.fairness.bounds.placement import placement_bound
-from dpfair.fairness.choice import ChosenRule
+from dpfair.fairness.choice import ChosenRule, checked_rule
 from dpfair.fairness.goal import Goal
 from dpfair.fairness.notions import Notion
 from dpfair.fairness.rates import NoisyRate
@@ -34,11 +34,14 @@ def rule_claim(
     """The claim of a rule that released counts chose, for any goal.
 
     ``release`` counts scores. ``check`` counts the rule's decisions on records that were not used
-    to find the rule. Without a check, the bound comes from the release that the rule was found by:
-    from the flips that correct a planned rule, from the placement of thresholds, or from bands.
+    to find the rule; estimates and bounds then come from it. Without a check, the bound comes from
+    the release that the rule was found by: from the flips that correct a planned rule, from the
+    placement of thresholds, or from bands.
     """
     notion, k, lottery = goal.notion, len(release.groups), decision.lottery
     counted = decision.counted
+    if check is not None:
+        decision = checked_rule(decision, check, goal)
     reason = NO_GROUPS if k < 2 else counted.dependence if check is None else check.dependence
     bound = None if reason else _gap_bound(decision, notion, confidence, check)
     names = [statistic.name for statistic in notion.statistics]

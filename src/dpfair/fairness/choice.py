@@ -20,7 +20,14 @@ from dpfair.fairness.release import Release
 from dpfair.fairness.rules import Rule
 from dpfair.fairness.small_groups import threshold_classes
 
-__all__ = ["ChosenRule", "best_rule", "corrected_rule", "placed_rule", "planned_rule"]
+__all__ = [
+    "ChosenRule",
+    "best_rule",
+    "checked_rule",
+    "corrected_rule",
+    "placed_rule",
+    "planned_rule",
+]
 
 Floats = NDArray[np.float64]
 
@@ -125,6 +132,26 @@ def placed_rule(release: Release, goal: Goal, targets: tuple[float, ...]) -> Cho
     """Thresholds at the given rates, as exactly as the release can place them."""
     choice = place(release, goal.notion.statistics[0], targets)
     return _decision(release, choice, goal, targets)
+
+
+def checked_rule(chosen: ChosenRule, check: Release, goal: Goal) -> ChosenRule:
+    """The same rule with the estimates of a check, which counts what the rule decides.
+
+    The check's records were not used to find the rule, so its estimates have no selection bias.
+    """
+    as_decided = np.tile([0.0, 1.0, 0.0], (len(check.groups), 1))
+    if chosen.rule.constant:
+        as_decided = np.stack(
+            [chosen.lottery[:, 0], 0 * chosen.lottery[:, 0], chosen.lottery[:, -1]], axis=1
+        )
+    masses, counts = estimated_masses(check), labelled_counts(check)
+    choice = Choice(as_decided, masses, counts, check.edges, check.grain)
+    return replace(
+        chosen,
+        accuracy=_accuracy(check, choice),
+        values=np.stack([choice.values(s) for s in goal.notion.statistics]),
+        acceptance=choice.acceptance,
+    )
 
 
 def _pooled_choice(release: Release, goal: Goal, classes: NDArray[np.int64]) -> Choice:
