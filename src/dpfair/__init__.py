@@ -37,6 +37,7 @@ _HOME = {
     "Schema": "data.schema",
     "WeakPrivacyWarning": "errors",
     "calibrate": "privacy.accountants",
+    "discover_schema": "discovery.job",
     "epsilons": "privacy.accountants",
     "load_adult": "datasets",
     "load_credit": "datasets",
@@ -73,6 +74,7 @@ __all__ = [
     "WeakPrivacyWarning",
     "__version__",
     "calibrate",
+    "discover_schema",
     "epsilons",
     "load_adult",
     "load_credit",
@@ -86,6 +88,7 @@ if TYPE_CHECKING:
     from dpfair.certificate import Certificate
     from dpfair.data.schema import Schema
     from dpfair.datasets import load_adult, load_credit
+    from dpfair.discovery.job import discover_schema
     from dpfair.errors import (
         BudgetError,
         DpfairError,

@@ -41,10 +41,10 @@ class Sound(PrivateClassifier):
 
     def make_plan(self, schema, budget, facts):
         shares = {"train": 1 - self.release_share, "release": self.release_share}
-        training = self.training_step(schema, budget, scope="train", share=shares["train"])
+        training = self.training_steps(schema, budget, scope="train", share=shares["train"])
         purpose = "count the accepted by group"
         table = table_step("count", "release", purpose, budget.row_epsilon, HALF, budget)
-        return FitPlan(budget, (training, table), shares)
+        return FitPlan(budget, (*training, table), shares)
 
     def train(self, records, run):
         parts = {scope: records.take(rows) for scope, rows in run.split_records(records).items()}

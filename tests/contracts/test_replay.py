@@ -28,7 +28,7 @@ from dpfair.learners import LEARNERS
 from dpfair.learners.descent import ARITHMETICS
 from dpfair.learners.logistic import SOLVERS
 from dpfair.methods import METHODS
-from dpfair.methods.base import TRAIN, PrivateClassifier
+from dpfair.methods.base import DISCOVER, TRAIN, PrivateClassifier
 from dpfair.methods.dp_fermi import method as dp_fermi
 from dpfair.methods.dp_fermi.method import DPFermi
 from dpfair.methods.logistic_regression import PrivateLogisticRegression
@@ -146,7 +146,9 @@ def test_every_variant_and_notion_is_in_the_catalogue():
 
 def way(model):
     """How a fair classifier finds its rule: the mode, the tables that it counts, the notion."""
-    tables = [step.name for step in model.plan().steps if step.name not in (TRAIN, "values")]
+    tables = [
+        step.name for step in model.plan().steps if step.name not in (DISCOVER, TRAIN, "values")
+    ]
     return model.mode, " ".join(tables), model.rule_settings.notion
 
 

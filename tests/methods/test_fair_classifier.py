@@ -101,8 +101,9 @@ def test_the_shape_of_a_model_tells_nothing_about_its_records(change, loans, loa
         X = X.with_columns(job=pl.lit("clerk"))
     else:
         X, y = X[:1], y[:1]
-    usual = PrivateFairClassifier(2, schema=loan_schema).fit(*loans)
-    model = PrivateFairClassifier(2, schema=loan_schema).fit(X, y)
+    declared = {"schema": loan_schema, "division": {"discovery_share": 0}}
+    usual = PrivateFairClassifier(2, **declared).fit(*loans)
+    model = PrivateFairClassifier(2, **declared).fit(X, y)
     assert model.scorer_.weights.shape == usual.scorer_.weights.shape
     assert np.all(model.scorer_.weights != 0), "a weight without noise tells that a cell is empty"
     assert model.classes_.tolist() == usual.classes_.tolist()

@@ -434,7 +434,8 @@ def test_a_fit_plans_once(mode, paid, loans, loan_schema, tmp_path):
     [budget] = Counting.plans
     assert budget.epsilon == 2
     assert budget.share == model.plan_.share("train")
-    others = [s.event for s in model.plan_.steps[1:] if s.scope == model.plan_["train"].scope]
+    train = model.plan_["train"]
+    others = [s.event for s in model.plan_.steps if s is not train and s.scope == train.scope]
     assert list(budget.other_events) == others
 
 

@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 from sample_tables import LOANS, make_loans
-from trust import bound_detectors, plan_detectors
+from trust import bound_detectors, naming_detectors, plan_detectors
 from trust.fuzz_lines import fuzz_lines
 from trust.race import SPELLINGS
 from trust.registry import DETECTORS, detector
@@ -44,7 +44,7 @@ from dpfair.privacy.events import DpEvent, compose, gaussian_steps, noisy_table,
 from dpfair.privacy.ledger import Ledger
 from dpfair.privacy.noise import Noise, noise_from
 
-__all__ = ["DETECTORS", "bound_detectors", "detect", "plan_detectors"]
+__all__ = ["DETECTORS", "bound_detectors", "detect", "naming_detectors", "plan_detectors"]
 
 METHODS = {method.name: method for method in CATALOGUE}
 # A norm far below that of any gradient, so that every one is clipped.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dpfair.audit.counts import count_mechanisms
 from dpfair.audit.distinguish import Mechanism
+from dpfair.audit.named import named_mechanisms
 from dpfair.audit.precision import precision_mechanisms
 from dpfair.audit.sums import sum_mechanisms
 
@@ -19,4 +20,9 @@ def library_mechanisms() -> list[Mechanism]:
     >>> len(names) == len(set(names)), names[0]
     (True, 'count')
     """
-    return [*count_mechanisms(), *sum_mechanisms(), *precision_mechanisms()]
+    return [
+        *count_mechanisms(),
+        *sum_mechanisms(),
+        *named_mechanisms(),
+        *precision_mechanisms(),
+    ]

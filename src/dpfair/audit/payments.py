@@ -19,10 +19,11 @@ from dpfair.audit.observe import Run
 from dpfair.audit.tape import Heard
 from dpfair.certificate.search import search_of
 from dpfair.errors import DpfairError
+from dpfair.privacy.draw import Question
 from dpfair.privacy.events import DpEvent, drawable
 from dpfair.privacy.ledger import Ledger
 
-__all__ = ["check_exposure", "check_payments"]
+__all__ = ["check_exposure", "check_payments", "named_value"]
 
 # The multipliers of several queries add up to the multiplier of one event, up to rounding.
 _ROUNDING = 1e-9
@@ -39,6 +40,7 @@ def check_payments(run: Run, unfitted: Any) -> Iterator[str]:
     if run.failed:
         return
     asked = [heard for heard in run.heard if heard.question.kind != "assumed"]
+    yield from _check_names(asked, getattr(unfitted, "rows_per_unit", 1))
     if run.ledger is None:
         if asked:
             yield f"{len(asked)} noisy answers were given out, but there is no ledger."
@@ -49,6 +51,25 @@ def check_payments(run: Run, unfitted: Any) -> Iterator[str]:
             yield from _check_runs(run.ledger, asked)
         yield from _check_plan(run, unfitted)
     yield from _check_assumptions(run)
+
+
+def named_value(question: Question) -> dict[Any, int]:
+    """Exact counts by table and name."""
+    return dict(zip(question.names, question.value.tolist(), strict=True))
+
+
+def _check_names(asked: Sequence[Heard], rows_per_unit: int) -> Iterator[str]:
+    """No name may be shown that one person alone has, unless noise of a tiny probability does it.
+
+    A table has few records and much noise, so a name that is shown is a defect of the threshold
+    far more likely than chance.
+    """
+    for number, heard in enumerate(asked, start=1):
+        if heard.question.kind == "named":
+            exact = named_value(heard.question)
+            shown = [(i, name) for i, table in enumerate(heard.answer) for name in table]
+            if any(exact.get(name, 0) <= rows_per_unit for name in shown):
+                yield f"Question {number} names a value that one person alone has."
 
 
 def check_exposure(

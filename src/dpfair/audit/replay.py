@@ -39,7 +39,7 @@ from dpfair.audit.catalogue import Method
 from dpfair.audit.differences import differences
 from dpfair.audit.neighbours import Pair, neighbours
 from dpfair.audit.observe import Run, observe
-from dpfair.audit.payments import check_exposure, check_payments
+from dpfair.audit.payments import check_exposure, check_payments, named_value
 from dpfair.audit.sample import Table, probe_table
 from dpfair.audit.tape import Session
 from dpfair.data.schema import Schema
@@ -230,7 +230,7 @@ _FORM: dict[str, Callable[[Question], Any]] = {
     "kind": lambda question: question.kind,
     "event": lambda question: question.event,
     "scope": lambda question: question.scope,
-    "shape": lambda question: question.value.shape,
+    "shape": lambda question: None if question.kind == "named" else question.value.shape,
     "sensitivity": lambda question: question.sensitivity,
     "noise": lambda question: question.noise_multiplier,
     "grid": lambda question: None if question.units is None else question.units.tobytes(),
@@ -257,9 +257,15 @@ def _moved(first: Run, second: Run) -> frozenset[int]:
     return frozenset(
         i
         for i, (one, two) in pairs
-        if one.question.kind != "assumed"
-        and one.question.value.tobytes() != two.question.value.tobytes()
+        if one.question.kind != "assumed" and _exact(one.question) != _exact(two.question)
     )
+
+
+def _exact(question: Question) -> object:
+    """The exact value to the last bit; named counts in any order."""
+    if question.kind == "named":
+        return named_value(question)
+    return question.value.tobytes()
 
 
 def _too_far(first: Run, second: Run, pair: Pair) -> Iterator[str]:
@@ -268,9 +274,15 @@ def _too_far(first: Run, second: Run, pair: Pair) -> Iterator[str]:
     replaced = 2 if pair.relation == "replace_one" else 1
     for number, (one, two) in enumerate(zip(first.heard, second.heard, strict=False), start=1):
         question, other = one.question, two.question
-        if question.kind == "assumed" or question.value.shape != other.value.shape:
+        if question.kind == "assumed":
             continue
-        gap = (question.value - other.value).ravel()
+        if question.kind == "named":
+            mine, others = named_value(question), named_value(other)
+            gap = np.array([mine.get(n, 0) - others.get(n, 0) for n in mine.keys() | others.keys()])
+        elif question.value.shape != other.value.shape:
+            continue
+        else:
+            gap = (question.value - other.value).ravel()
         promised = question.sensitivity * replaced * pair.rows_per_unit
         moved = _norm(gap, question.units)
         rounding = rows**2 * ROUNDING

@@ -20,6 +20,7 @@ from dpfair.fairness.release import Release
 from dpfair.privacy.events import (
     GridGaussianDpEvent,
     OneOfDpEvent,
+    ThresholdedDpEvent,
     has_floating_noise,
     parts,
 )
@@ -28,12 +29,14 @@ from dpfair.privacy.plan import EVERY_FEATURE
 
 __all__ = [
     "INFERRED_SCHEMA",
+    "SEEDED_DISCOVERY",
     "PrivacyClaim",
     "arithmetic_of",
     "counted_records",
 ]
 
 INFERRED_SCHEMA = "the schema was read off the data without paying for it"
+SEEDED_DISCOVERY = "facts of the schema were found with noise from a seed"
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,8 @@ class PrivacyClaim:
     ``leaks`` lists what breaks the promise; a model is private only if there are none.
     ``records`` is the number of records (or persons) that delta is judged by: the declared number,
     or an estimate from noisy counts with a ``records_error`` of three standard deviations. It is
-    None if unknown. ``protects`` is what is protected of a record.
+    None if unknown. ``protects`` is what is protected of a record. ``found`` lists the facts about
+    columns that the budget paid for.
     """
 
     epsilon: float
@@ -58,6 +62,7 @@ class PrivacyClaim:
     records: int | None = None
     records_error: int = 0
     protects: str = EVERY_FEATURE
+    found: tuple[str, ...] = ()
 
     @classmethod
     def from_ledger(
@@ -71,6 +76,7 @@ class PrivacyClaim:
         records: int | None = None,
         records_error: int = 0,
         protects: str = EVERY_FEATURE,
+        found: Iterable[str] = (),
     ) -> PrivacyClaim:
         """The claim of what a ledger paid for; noise from a seed is a leak.
 
@@ -89,13 +95,14 @@ class PrivacyClaim:
             records=records,
             records_error=records_error,
             protects=protects,
+            found=tuple(found),
         )
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> PrivacyClaim:
         """Read a claim back from plain data."""
         fields = {key: value for key, value in data.items() if key != "private"}
-        for key in ("assumed_public", "leaks"):
+        for key in ("assumed_public", "leaks", "found"):
             fields[key] = tuple(fields[key])
         return cls(**fields)
 
@@ -124,6 +131,8 @@ def arithmetic_of(ledger: Ledger) -> str:
     if any(has_floating_noise(entry.event) for entry in ledger.entries):
         noise = "float64 Gaussian noise"
         return f"exact integers for the counts, {noise} in training" if tables else noise
+    if any(isinstance(leaf, ThresholdedDpEvent) for leaf in leaves) and not exact_sums:
+        return "exact integers"
     if exact_sums:
         counts = "discrete Laplace noise on the counts, " if tables else ""
         return f"exact integers everywhere: {counts}discrete Gaussian noise on the gradient sums"

@@ -28,6 +28,10 @@ def sentences(privacy: PrivacyClaim, fairness: FairnessClaim) -> list[str]:
         *_accuracy(fairness),
         *_changes(fairness),
         f"Assumed public: {'; '.join(privacy.assumed_public)}.",
+        *(
+            [f"Found privately, within the budget: {', '.join(privacy.found)}."]
+            * bool(privacy.found)
+        ),
         f"Arithmetic: {privacy.arithmetic}.",
     ]
 

@@ -6,9 +6,9 @@ import itertools
 import math
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from dpfair.data.facts import (
     Fact,
@@ -24,13 +24,24 @@ from dpfair.data.facts import (
 from dpfair.data.text import check_text, plain_text, text_of
 from dpfair.errors import SchemaError
 
-__all__ = ["COLUMN_KINDS", "MAX_CATEGORIES", "Categorical", "Column", "Levels", "Numeric"]
+__all__ = ["COLUMN_KINDS", "MAX_CATEGORIES", "WIDEST", "Categorical", "Column", "Levels", "Numeric"]
 
 MAX_CATEGORIES = 10_000
 MAX_NAMES = 10_000_000
 """How many letters the names of all combinations of several columns may have."""
+WIDEST = (-(2.0**40), 2.0**40)
+"""The bounds of a number of any size that occurs in practice: not declared."""
 # Numbers up to this size have finite sums and differences.
 _LARGEST = sys.float_info.max / 20
+
+
+FOUND = Fact(
+    "found",
+    read=words,
+    show=lambda facts: f"found privately: {listing(facts)}",
+    form="names of facts",
+    doc="Written by dpfair: the facts that were found in the records, privately.",
+)
 
 
 @dataclass(frozen=True)
@@ -39,15 +50,19 @@ class Numeric:
 
     Values outside are moved to the nearest bound. Missing and unreadable values are *missing*:
     standardised encodings put them at ``center``, binned encodings in a bin of their own.
+
+    Without ``edges``, bins and the usual value are found in ``fit``, privately, and without bounds
+    also center and scale. ``found`` lists the facts that were.
     """
 
     name: str
-    bounds: tuple[float, float]
+    bounds: tuple[float, float] = WIDEST
     center: float | None = None
     scale: float | None = None
     edges: tuple[float, ...] | None = None
     usual: float | None = None
     spiky: bool = False
+    found: tuple[str, ...] = ()
 
     kind: ClassVar = "numeric"
     facts: ClassVar[tuple[Fact, ...]] = (
@@ -56,7 +71,7 @@ class Numeric:
             read=numbers,
             show=lambda bounds: " to ".join(map(number_text, bounds)),
             form="`[low, high]`",
-            doc="The smallest and the largest value that counts.",
+            doc="The smallest and the largest value that counts. Default: any size up to 10^12.",
             phrase="bounds",
         ),
         Fact(
@@ -95,7 +110,7 @@ class Numeric:
             ),
             form="increasing numbers",
             doc="Cut points of the bins: a value x is in the bin with the number of edges <= x. "
-            "Default: nine cuts of equal width.",
+            "Default: found in `fit`, or nine cuts of equal width.",
             phrase="bin edges",
             used_by=("binned", "trees"),
             derived=lambda column: column.cuts,
@@ -111,6 +126,7 @@ class Numeric:
             used_by=("binned",),
             write=bool,
         ),
+        FOUND,
     )
 
     def __post_init__(self) -> None:
@@ -121,6 +137,7 @@ class Numeric:
             raise SchemaError(f"Column {self.name!r} needs finite bounds [low, high], low < high.")
         if self.usual is not None and not self.bounds[0] <= self.usual <= self.bounds[1]:
             raise SchemaError(f"The usual value of {self.name!r} is outside its bounds.")
+        _check_found(self)
         if self.scale is not None and not self.scale > 0:
             raise SchemaError(f"Column {self.name!r} needs a scale > 0, got {self.scale}.")
         if self.edges is not None and list(self.edges) != sorted(set(self.edges)):
@@ -158,6 +175,20 @@ class Numeric:
         low, high = self.bounds
         return tuple(low + (high - low) * i / 10 for i in range(1, 10))
 
+    @property
+    def unbounded(self) -> bool:
+        """Whether a fit has to find out which values there are."""
+        return self.bounds == WIDEST and self.edges is None
+
+    @property
+    def open(self) -> bool:
+        """Whether a fit can find a fact of the column."""
+        return self.edges is None
+
+    def declared(self) -> Numeric:
+        """The column without the facts that were found."""
+        return _without_found(self)
+
     def with_bounds_only(self) -> Numeric:
         """The column without any other fact."""
         return Numeric(self.name, self.bounds)
@@ -165,11 +196,16 @@ class Numeric:
 
 @dataclass(frozen=True)
 class Categorical:
-    """One of a public list of values; any other value is *other*, a category of its own."""
+    """One of a public list of values; any other value is *other*, a category of its own.
+
+    Values that are not declared are found in ``fit``, privately. ``found`` lists the facts that
+    were.
+    """
 
     name: str
-    values: tuple[str, ...]
+    values: tuple[str, ...] = ()
     usual: str | None = None
+    found: tuple[str, ...] = ()
 
     kind: ClassVar = "categorical"
     facts: ClassVar[tuple[Fact, ...]] = (
@@ -181,7 +217,8 @@ class Categorical:
                 f"{listing(values)}"
             ),
             form="text or numbers",
-            doc="The categories. Any other value, also a missing one, is *other*.",
+            doc="The categories. Any other value, also a missing one, is *other*. "
+            "Default: found in `fit`.",
             phrase="categories",
         ),
         Fact(
@@ -193,17 +230,31 @@ class Categorical:
             phrase="usual values",
             used_by=("binned",),
         ),
+        FOUND,
     )
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "values", _checked_values(self.name, self.values, at_least=1))
+        object.__setattr__(self, "values", _checked_values(self.name, self.values, at_least=0))
         if self.usual is not None:
             object.__setattr__(self, "usual", plain_text(self.usual))
             if self.usual not in self.values:
                 raise SchemaError(f"The usual value of {self.name!r} is not among its values.")
+        _check_found(self)
+
+    @property
+    def unbounded(self) -> bool:
+        """Whether a fit has to find out which values there are."""
+        return not self.values and "values" not in self.found
+
+    open = unbounded
+
+    def declared(self) -> Categorical:
+        """The column without the facts that were found."""
+        return _without_found(self)
 
 
 Column = Numeric | Categorical
+C = TypeVar("C", Numeric, Categorical)
 COLUMN_KINDS: tuple[type[Column], ...] = (Numeric, Categorical)
 
 
@@ -258,6 +309,18 @@ class Levels:
         if self.parts:
             return {"columns": list(self.column_names)}
         return {"name": self.name, "values": list(self.values)}
+
+
+def _check_found(column: Column) -> None:
+    object.__setattr__(column, "found", tuple(column.found))
+    known = {fact.name for fact in column.facts if fact.name != "found"}
+    if len(set(column.found)) != len(column.found) or not known.issuperset(column.found):
+        raise SchemaError(f"Column {column.name!r} has no such facts to be found.")
+
+
+def _without_found(column: C) -> C:
+    defaults = {fact.name: fact.default(column) for fact in column.facts}
+    return replace(column, found=(), **{name: defaults[name] for name in column.found})
 
 
 def _checked_values(name: str, given: Sequence[str], at_least: int) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from dpfair.data.columns import COLUMN_KINDS
 from dpfair.data.facts import Fact
 from dpfair.data.schema import Schema
 
-__all__ = ["fact_rows", "facts_phrase", "facts_tables"]
+__all__ = ["fact_rows", "facts_phrase", "facts_tables", "found_phrases"]
 
 
 def facts_phrase(schema: Schema, encodings: Collection[str] | None = None) -> str:
@@ -24,16 +24,36 @@ def facts_phrase(schema: Schema, encodings: Collection[str] | None = None) -> st
     'the schema (bounds, bin edges, usual values, label values, groups)'
     """
     known = [(kind, fact) for kind in COLUMN_KINDS for fact in kind.facts]
-    # Required facts first, then those with a derived value, then the optional ones.
-    known.sort(key=lambda pair: (not pair[1].required(pair[0]), pair[1].derived is None))
+    # Facts that every model uses first, then those with a derived value, then the optional ones.
+    known.sort(key=lambda pair: (bool(pair[1].used_by), pair[1].derived is None))
     stated: dict[str, bool] = {}
     for kind, fact in [*known, *((Schema, fact) for fact in Schema.facts)]:
         owners = [owner for owner in (*schema.columns, schema) if isinstance(owner, kind)]
-        found = _used(fact, encodings) and any(
-            fact.derived is not None or fact.declared(owner) for owner in owners
+        known_here = _used(fact, encodings) and any(
+            (fact.derived is not None or fact.declared(owner)) and not _found(fact, owner)
+            for owner in owners
         )
-        stated[fact.phrase] = stated.get(fact.phrase, False) or found
-    return f"the schema ({', '.join(p for p, found in stated.items() if p and found)})"
+        stated[fact.phrase] = stated.get(fact.phrase, False) or known_here
+    phrases = [phrase for phrase, known in stated.items() if phrase and known]
+    if any(column.found for column in schema.columns):
+        phrases.insert(0, "column names and kinds")
+    return f"the schema ({', '.join(phrases)})"
+
+
+def found_phrases(schema: Schema) -> tuple[str, ...]:
+    """The facts that were found privately, and of how many columns.
+
+    >>> from dpfair.data.columns import Levels, Numeric
+    >>> age = Numeric("age", edges=(30,), found=("edges",))
+    >>> found_phrases(Schema((age,), Levels("y", ("0", "1"))))
+    ('bin edges of 1 column',)
+    """
+    counts: dict[str, int] = {}
+    for column in schema.columns:
+        for fact in column.facts:
+            if fact.phrase and _found(fact, column) and fact.declared(column):
+                counts[fact.phrase] = counts.get(fact.phrase, 0) + 1
+    return tuple(f"{p} of {n} column{'s' if n > 1 else ''}" for p, n in counts.items())
 
 
 def fact_rows(
@@ -72,6 +92,10 @@ def _table(kind: Any, facts: Iterable[Fact]) -> str:
         used_by = ", ".join(fact.used_by) or "every model"
         lines.append(f"| `{fact.name}` | {form} | {fact.doc} | {used_by} |")
     return "\n".join(lines) + "\n"
+
+
+def _found(fact: Fact, owner: Any) -> bool:
+    return fact.name in getattr(owner, "found", ())
 
 
 def _used(fact: Fact, encodings: Collection[str] | None) -> bool:

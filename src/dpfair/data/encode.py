@@ -8,19 +8,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfair.data.columns import Categorical, Levels
+from dpfair.data.columns import Levels
 from dpfair.data.containers import as_series, column_array, column_names, get_column, row_count
 from dpfair.data.records import Records
 from dpfair.data.schema import Schema
 from dpfair.data.text import plain_text
 from dpfair.errors import InputError, SchemaError
 
-__all__ = ["as_texts", "encode", "group_codes_of", "level_codes", "numbers", "row_identities"]
+__all__ = [
+    "as_texts",
+    "completed",
+    "encode",
+    "group_codes_of",
+    "level_codes",
+    "numbers",
+    "row_identities",
+]
 
 
 def encode(table: Any, schema: Schema, groups: Any = None) -> Records:
@@ -30,13 +39,18 @@ def encode(table: Any, schema: Schema, groups: Any = None) -> Records:
     """
     n = row_count(table)
     numeric, codes, irregular = [], [], np.zeros(n, dtype=bool)
+    words: dict[str, tuple[str, ...]] = {}
     for column in schema.numeric:
         values = numbers(get_column(table, column.name))
         numeric.append(np.clip(values, *column.bounds))
         irregular |= ~(values == numeric[-1])  # also NaN
     for category in schema.categorical:
-        codes.append(_codes(as_texts(get_column(table, category.name)), category))
-        irregular |= codes[-1] == len(category.values)
+        texts = as_texts(get_column(table, category.name))
+        listed = category.values
+        if category.unbounded:
+            listed = words[category.name] = tuple(dict.fromkeys(w for w in texts if w is not None))
+        codes.append(_codes(texts, listed))
+        irregular |= codes[-1] == len(listed)
     if schema.sensitive is None and groups is not None:
         raise SchemaError("Groups were given, but the schema declares no sensitive column.")
     if schema.sensitive is None:
@@ -50,7 +64,29 @@ def encode(table: Any, schema: Schema, groups: Any = None) -> Records:
         codes=np.stack(codes, axis=1) if codes else np.empty((n, 0), dtype=np.int32),
         groups=group_codes,
         irregular=irregular,
+        words=words,
     )
+
+
+def completed(records: Records, before: Schema, after: Schema) -> Records:
+    """Records that were encoded by one schema, as another with more categories encodes them.
+
+    >>> from dpfair.data.columns import Categorical
+    >>> label = Levels("y", ("0", "1"))
+    >>> before = Schema((Categorical("job"),), label)
+    >>> after = Schema((Categorical("job", ("a",)),), label)
+    >>> done = completed(encode({"job": ["b", "a"]}, before), before, after)
+    >>> done.codes.ravel().tolist(), done.irregular.tolist()
+    ([1, 0], [True, False])
+    """
+    assert records.irregular is not None
+    codes, irregular = records.codes.copy(), records.irregular
+    for i, (old, new) in enumerate(zip(before.categorical, after.categorical, strict=True)):
+        if old.unbounded:
+            places = _codes([*records.words[new.name], None], new.values)
+            codes[:, i] = places[codes[:, i]]
+            irregular = irregular | (codes[:, i] == len(new.values))
+    return replace(records, codes=codes, irregular=irregular, words={})
 
 
 def group_codes_of(table: Any, sensitive: Levels, groups: Any = None) -> NDArray[np.int64]:
@@ -105,9 +141,9 @@ def as_texts(values: Any) -> list[str | None]:
     return [_word(v) for v in array.tolist()]
 
 
-def _codes(values: Sequence[str | None], column: Categorical) -> NDArray[np.int32]:
-    places: dict[str | None, int] = {v: i for i, v in enumerate(column.values)}
-    other = len(column.values)
+def _codes(values: Sequence[str | None], listed: Sequence[str]) -> NDArray[np.int32]:
+    places: dict[str | None, int] = {v: i for i, v in enumerate(listed)}
+    other = len(listed)
     return np.fromiter((places.get(v, other) for v in values), np.int32, len(values))
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,9 @@ class Records:
     ``numeric`` holds clamped numbers with NaN for missing; ``codes`` the position of the
     category, or one past the last for *other*. ``irregular`` marks the records with a value that
     is missing, out of bounds or undeclared. ``units`` has the person that each record belongs to.
+
+    A column without bounds has its numbers as they are. A column without categories has the places
+    of its ``words``, by the name of the column: all that occur, so they are private.
     """
 
     numeric: NDArray[np.float64]
@@ -27,13 +30,14 @@ class Records:
     labels: NDArray[np.int64] | None = None
     irregular: NDArray[np.bool_] | None = None
     units: NDArray[Any] | None = None
+    words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.groups)
 
     def take(self, rows: NDArray[Any] | slice) -> Records:
         """The chosen rows."""
-        columns = {part.name: getattr(self, part.name) for part in fields(self)}
+        columns = {p.name: getattr(self, p.name) for p in fields(self) if p.name != "words"}
         return replace(self, **{k: v[rows] for k, v in columns.items() if v is not None})
 
     def with_labels(self, labels: NDArray[np.int64]) -> Records:

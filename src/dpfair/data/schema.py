@@ -17,11 +17,19 @@ from typing import Any, ClassVar
 
 from dpfair.data import schema_file
 from dpfair.data.columns import Categorical, Column, Levels, Numeric
-from dpfair.data.facts import TableFact, column_name, flag, items, listing
+from dpfair.data.facts import (
+    TableFact,
+    column_name,
+    flag,
+    items,
+    known_entries,
+    listing,
+    number,
+)
 from dpfair.data.text import check_text
 from dpfair.errors import SchemaError
 
-__all__ = ["Schema"]
+__all__ = ["EarlierCost", "Schema"]
 
 MAX_COMBINATIONS = 2**62
 
@@ -32,6 +40,37 @@ def _levels_entry(levels: Levels | None) -> dict[str, Any] | None:
 
 def _levels_parts(levels: Levels | None) -> Iterable[tuple[str, Any]]:
     return [] if levels is None else [(levels.name, levels.values)]
+
+
+@dataclass(frozen=True)
+class EarlierCost:
+    """What it cost the records of a table to find facts in them, before a fit.
+
+    >>> print(EarlierCost(0.3, 1e-6))
+    facts were found in the same records before, at epsilon = 0.3 and delta = 1e-06
+    """
+
+    epsilon: float
+    delta: float
+    private: bool = True
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any], where: str) -> EarlierCost:
+        """Read it from an entry of a file."""
+        known_entries(data, ("epsilon", "delta", "private"), where)
+        return cls(
+            number(data["epsilon"], "epsilon"),
+            number(data["delta"], "delta"),
+            flag(data["private"], "private"),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The entry of a file."""
+        return {"epsilon": self.epsilon, "delta": self.delta, "private": self.private}
+
+    def __str__(self) -> str:
+        before = "facts were found in the same records before"
+        return f"{before}, at epsilon = {self.epsilon:g} and delta = {self.delta:g}"
 
 
 @dataclass(frozen=True)
@@ -52,6 +91,8 @@ class Schema:
         Combinations of columns that matter jointly.
     inferred
         Whether the schema was read off the data, which is not private.
+    discovery
+        What it cost to find facts in the records, if that was done before.
 
     Examples
     --------
@@ -72,6 +113,7 @@ class Schema:
     rows: int | None = None
     crosses: tuple[tuple[str, ...], ...] = ()
     inferred: bool = field(default=False, compare=False)
+    discovery: EarlierCost | None = None
 
     facts: ClassVar[tuple[TableFact, ...]] = (
         TableFact(
@@ -104,6 +146,16 @@ class Schema:
             form="true or false",
             doc="Whether the schema was read off the data, which is not private.",
             write=bool,
+        ),
+        TableFact(
+            "discovery",
+            kind="source",
+            read=lambda value, name: EarlierCost.from_dict(value, name),
+            show=lambda cost: str(cost),
+            form="`epsilon`, `delta` and `private`",
+            doc="Written by `dpfair schema discover`: what it cost the records to find facts in "
+            "them. It adds to the cost of a fit.",
+            write=lambda cost: None if cost is None else cost.to_dict(),
         ),
         TableFact(
             "label",
@@ -176,6 +228,32 @@ class Schema:
     def categorical(self) -> tuple[Categorical, ...]:
         """The categorical features, in order."""
         return tuple(c for c in self.columns if isinstance(c, Categorical))
+
+    @property
+    def unbounded(self) -> bool:
+        """Whether bounds or categories of a column are not known."""
+        return any(column.unbounded for column in self.columns)
+
+    @property
+    def open(self) -> bool:
+        """Whether a fit can find facts that are not declared."""
+        return any(column.open for column in self.columns)
+
+    def kinds_only(self) -> Schema:
+        """The names and kinds of the columns, the label and the groups, and no other fact.
+
+        >>> from dpfair import load_adult
+        >>> load_adult().schema.kinds_only().columns[0]
+        Numeric(name='age')
+        """
+        columns = tuple(type(column)(column.name) for column in self.columns)
+        return replace(self, columns=columns, rows=None, crosses=())
+
+    def declared(self) -> Schema:
+        """The schema without the facts that a fit found; those found before are declared."""
+        if self.discovery is not None:
+            return self
+        return replace(self, columns=tuple(column.declared() for column in self.columns))
 
     @property
     def groups(self) -> tuple[str, ...]:

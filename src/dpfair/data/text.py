@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dpfair.errors import SchemaError
 
-__all__ = ["check_text", "plain_text", "text_of"]
+__all__ = ["check_text", "is_text", "plain_text", "text_of"]
 
 
 def text_of(value: object) -> str:
@@ -31,11 +31,15 @@ def plain_text(text: str) -> str:
     return text[:-2] if text.endswith(".0") and text[:-2].lstrip("-").isdigit() else text
 
 
-def check_text(value: object, what: str) -> None:
-    """Refuse what is not text; a lone surrogate cannot be encoded, so no file could hold it."""
+def is_text(value: object) -> bool:
+    """Whether a file can hold the value as text; a lone surrogate cannot be encoded."""
     try:
-        proper = isinstance(value, str) and value.encode() is not None
+        return isinstance(value, str) and value.encode() is not None
     except UnicodeEncodeError:
-        proper = False
-    if not proper:
+        return False
+
+
+def check_text(value: object, what: str) -> None:
+    """Refuse what is not text."""
+    if not is_text(value):
         raise SchemaError(f"{what} must be text.")

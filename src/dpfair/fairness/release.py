@@ -232,13 +232,16 @@ def score_grid(epsilon: float) -> tuple[float, ...]:
     return tuple(1 / (1 + math.exp(8 * (0.5 - i / bins))) for i in range(1, bins))
 
 
-def dependence_of(*, inferred: bool, rows_per_unit: int) -> str:
+def dependence_of(*, inferred: bool, rows_per_unit: int, discovered: bool = False) -> str:
     """Why counts of records give no bound for new ones; empty if they do.
 
-    ``inferred``: the schema was read off these records.
+    ``inferred``: the schema was read off these records. ``discovered``: its facts were found in
+    them privately, before the fit.
     """
     if inferred:
         return "the schema was read off the counted records"
+    if discovered:
+        return "facts of the schema were found in the counted records"
     if rows_per_unit > 1:
         return "several records of one person are not independent"
     return ""

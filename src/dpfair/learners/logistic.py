@@ -121,6 +121,11 @@ class LogisticLearner(LogisticSettings, BaseEstimator):  # type: ignore[misc]
 
     quick: ClassVar[dict[str, Any]] = {"steps": 4}
 
+    @property
+    def uses_bins(self) -> bool:
+        """Whether the bins of a column matter."""
+        return self.features == "binned"
+
     def plan(self, schema: Schema, budget: TrainingBudget) -> LogisticTraining:
         """The run that a budget buys, before any record is read."""
         validate.one_of(SOLVERS, solver=self.solver)

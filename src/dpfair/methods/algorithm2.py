@@ -123,10 +123,10 @@ class Algorithm2(PrivateClassifier):
             Step(_count_step(i), "release", ACCEPTED, event, how=HALF)
             for i, event in enumerate(events)
         ]
-        training = self.training_step(
+        training = self.training_steps(
             schema, budget, epsilon=left, scope="train", share=shares["train"]
         )
-        return FitPlan(budget, (training, *counts), shares)
+        return FitPlan(budget, (*training, *counts), shares)
 
     def _divide(self, budget: Budget, tables: int) -> tuple[Fraction, Fraction]:
         """What each of the counts costs a record, and what training may cost one."""

@@ -25,14 +25,23 @@ from dpfair.certificate.fairness import FairnessClaim
 from dpfair.certificate.judgement import delta_warning
 from dpfair.certificate.privacy import (
     INFERRED_SCHEMA,
+    SEEDED_DISCOVERY,
     PrivacyClaim,
     arithmetic_of,
     counted_records,
 )
 from dpfair.certificate.search import search_of, winners_certificate
-from dpfair.data.describe import facts_phrase
+from dpfair.data.describe import facts_phrase, found_phrases
+from dpfair.data.encode import completed
 from dpfair.data.records import Records
 from dpfair.data.schema import Schema
+from dpfair.discovery.discover import (
+    NAMING_SHARE,
+    SHARE,
+    Discovery,
+    gaussian_precision,
+    worth_binning,
+)
 from dpfair.errors import BudgetError, FairnessWarning, InputError, WeakPrivacyWarning
 from dpfair.fairness.coins import COINS
 from dpfair.fairness.release import REUSED, UNDECLARED, dependence_of
@@ -48,19 +57,24 @@ from dpfair.methods.limits import check_plan
 from dpfair.methods.progress import progress_bar
 from dpfair.methods.settings import NestedSettings
 from dpfair.privacy.assumptions import NO_FACTS, Facts
-from dpfair.privacy.events import DpEvent, exact_epsilon, scopes_overlap
+from dpfair.privacy.events import DpEvent, exact_epsilon, pure_epsilon, scopes_overlap
 from dpfair.privacy.ledger import Ledger
 from dpfair.privacy.noise import Noise, noise_source
 from dpfair.privacy.payment import Payment, job_digest
 from dpfair.privacy.plan import Budget, FitPlan, Run, Step
 from dpfair.privacy.split import bound_units
 
-__all__ = ["TRAIN", "TRAINING", "PrivateClassifier"]
+__all__ = ["DISCOVER", "TRAIN", "TRAINING", "PrivateClassifier"]
 
 TRAIN = "train"
 """The name of the step that trains, in every plan that has one."""
 
 TRAINING = "train the scorer"
+
+DISCOVER = "discover"
+"""The name of the step that finds undeclared facts of the schema."""
+
+DISCOVERING = "find undeclared facts of the columns"
 
 
 class PrivateClassifier(NestedSettings, DecisionMaker, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -111,6 +125,12 @@ class PrivateClassifier(NestedSettings, DecisionMaker, ClassifierMixin, BaseEsti
     public_sizes: bool = False
     """Whether group sizes are taken as public."""
 
+    discovery_share: float = SHARE
+    """The part of the training budget that finds undeclared facts of the schema."""
+
+    finds_bins: ClassVar[bool] = False
+    """Whether bins are found for columns whose bounds are declared; published methods have none."""
+
     stated_training: DpEvent | None = None
     """The event of a training that a file states, while it is checked; a fit finds its own."""
 
@@ -156,7 +176,10 @@ class PrivateClassifier(NestedSettings, DecisionMaker, ClassifierMixin, BaseEsti
 
     def leaks(self, schema: Schema | None) -> list[str]:
         """What reaches the model without being paid for; such a model is not private."""
-        return [INFERRED_SCHEMA] if schema is None or schema.inferred else []
+        if schema is None or schema.inferred:
+            return [INFERRED_SCHEMA]
+        earlier = schema.discovery
+        return [] if earlier is None or earlier.private else [SEEDED_DISCOVERY]
 
     def check_parameters(self) -> None:
         """Raise ``InputError`` for parameters that no fit can have."""
@@ -168,7 +191,7 @@ class PrivateClassifier(NestedSettings, DecisionMaker, ClassifierMixin, BaseEsti
 
     # What a method uses.
 
-    def training_step(
+    def training_steps(
         self,
         schema: Schema,
         budget: Budget,
@@ -177,23 +200,53 @@ class PrivateClassifier(NestedSettings, DecisionMaker, ClassifierMixin, BaseEsti
         scope: str = "",
         share: float = 1.0,
         others: Sequence[Step] = (),
-    ) -> Step:
+    ) -> tuple[Step, ...]:
         """The step that trains the learner, with what the other steps of its scope leave.
 
-        ``epsilon`` is what a record of the scope may cost in all; None: the whole budget.
+        ``epsilon`` is what a record of the scope may cost in all; None: the whole budget. A step
+        that finds undeclared facts of the schema in the same scope comes first, if it is needed.
         """
+        most = float(budget.row_epsilon if epsilon is None else epsilon)
+        events = [step.event for step in others if step.scope in ("", scope)]
+        first = self._discovery_steps(schema, budget, most, scope, events)
         training = self.make_learner().plan(
             schema,
             TrainingBudget(
-                float(budget.row_epsilon if epsilon is None else epsilon),
+                most,
                 budget.row_delta,
                 budget.relation,
                 share,
-                tuple(step.event for step in others if step.scope in ("", scope)),
+                (*(step.event for step in first), *events),
                 self.stated_training,
             ),
         )
-        return Step(TRAIN, scope, TRAINING, training.event, how=training)
+        return (*first, Step(TRAIN, scope, TRAINING, training.event, how=training))
+
+    def _discovery_steps(
+        self,
+        schema: Schema,
+        budget: Budget,
+        epsilon: float,
+        scope: str,
+        others: Sequence[DpEvent],
+    ) -> tuple[Step, ...]:
+        binned = getattr(self.make_learner(), "uses_bins", True)
+        fine = self.finds_bins and binned and self.discovery_share > 0 and worth_binning(schema)
+        if not (schema.unbounded or fine):
+            return ()
+        if not 0 < self.discovery_share < 1:
+            raise InputError("Expected a share in (0, 1) for finding bounds and categories.")
+        pure = sum(float(spent) for event in others if (spent := pure_epsilon(event)) is not None)
+        left = gaussian_precision(max(epsilon - pure, epsilon / 2), budget.row_delta)
+        if budget.relation == "replace_one":  # it moves every count twice as far
+            left /= 4
+        found = Discovery(
+            schema,
+            precision=self.discovery_share * left,
+            delta=NAMING_SHARE * budget.row_delta,
+            fine=fine,
+        )
+        return (Step(DISCOVER, scope, DISCOVERING, found.event, how=found),)
 
     def train_scorer(self, records: Records, run: Run) -> Scorer:
         """Train the learner as planned on the records of a declared group and label."""
@@ -213,7 +266,7 @@ class PrivateClassifier(NestedSettings, DecisionMaker, ClassifierMixin, BaseEsti
         schema = self.schema if schema is None else schema
         if schema is None:
             raise InputError("A fit can be planned only if its schema is declared.")
-        schema = self.with_groups(schema)
+        schema = self.with_groups(schema).declared()
         if len(schema.groups) > MAX_GROUPS:
             raise InputError(f"Expected at most {MAX_GROUPS} groups, got {len(schema.groups)}.")
         missing = [fact.text for fact in self.assumes(schema) if fact not in facts]
@@ -222,7 +275,14 @@ class PrivateClassifier(NestedSettings, DecisionMaker, ClassifierMixin, BaseEsti
                 f"The cost of this fit is not known before records are read: it depends on "
                 f"{' and '.join(missing)}."
             )
-        return self.make_plan(schema, self.budget, facts)
+        plan = self.make_plan(schema, self.budget, facts)
+        if schema.unbounded and DISCOVER not in plan:
+            names = ", ".join(c.name for c in schema.columns if c.unbounded)
+            raise InputError(
+                f"{type(self).__name__} does not find bounds and categories itself: declare those "
+                f"of {names}, or find them with 'dpfair schema discover'."
+            )
+        return plan
 
     def replan(self, facts: Facts, *, stated: FitPlan | None = None, notion: str = "") -> FitPlan:
         """The plan that these parameters lead to, to compare that of a finished fit with.
@@ -343,6 +403,8 @@ class PrivateClassifier(NestedSettings, DecisionMaker, ClassifierMixin, BaseEsti
         if records.units is not None:
             rows = run.plan.budget.rows_per_unit
             records = records.take(bound_units(records.units.tolist(), rows))
+        if DISCOVER in run.plan:
+            records = self._discover(records, run)
         with progress_bar(self.verbose) as run.progress:
             fitted = self.train(records, run)
         run.close()
@@ -350,6 +412,13 @@ class PrivateClassifier(NestedSettings, DecisionMaker, ClassifierMixin, BaseEsti
             fitted = replace(fitted, coin_key=run.coin_key)
         self.fitted_ = fitted
         self.certificate_ = self.certify()
+
+    def _discover(self, records: Any, run: Run) -> Any:
+        """Complete the schema by what the training records show, and encode all records by it."""
+        scope, found = run.plan[DISCOVER].scope, run.plan[DISCOVER].how
+        part = records if scope == "" else records.take(run.split_records(records)[scope])
+        before, self.schema_ = self.schema_, found.find(part.declared(), run[DISCOVER])
+        return completed(records, before, self.schema_)
 
     def remember_settings(self) -> None:
         """Take the parameters for those of the fitted model."""
@@ -392,6 +461,8 @@ class PrivateClassifier(NestedSettings, DecisionMaker, ClassifierMixin, BaseEsti
         public = [facts_phrase(schema, self.encodings)]
         if schema.rows is not None:
             public.append(f"the size of the data set ({schema.rows} rows)")
+        if schema.discovery is not None:
+            public.append(f"{schema.discovery} (which adds to the cost)")
         records, error = self._declared_records(), 0
         # A search counts on a part of the records that its winner does not know.
         if records is None and "count" in self.plan_ and search_of(self.ledger_) is None:
@@ -406,12 +477,17 @@ class PrivateClassifier(NestedSettings, DecisionMaker, ClassifierMixin, BaseEsti
             leaks=self.leaks(schema),
             records=records,
             records_error=error,
+            found=found_phrases(schema) if schema.discovery is None else (),
         )
 
     def dependence(self, step: str) -> str:
         """Why the records of a step are not independent of each other or of the scorer, if so."""
         plan = self.plan_
-        own = dependence_of(inferred=self.schema_.inferred, rows_per_unit=self.rows_per_unit)
+        own = dependence_of(
+            inferred=self.schema_.inferred,
+            rows_per_unit=self.rows_per_unit,
+            discovered=self.schema_.discovery is not None,
+        )
         reused = TRAIN in plan and scopes_overlap(plan[step].scope, plan[TRAIN].scope)
         # Shares of undeclared values are certain although records are reused, so other reasons
         # come first.

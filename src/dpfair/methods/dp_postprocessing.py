@@ -134,8 +134,8 @@ class DPPostprocessing(OtherRules):
         """Training on one scope, and the table of decisions on the other."""
         shares = {"train": 1 - self.release_share, "release": self.release_share}
         table = table_step("count", "release", COUNTING, budget.row_epsilon, HALF, budget)
-        training = self.training_step(schema, budget, scope="train", share=shares["train"])
-        return FitPlan(budget, (training, table), shares)
+        training = self.training_steps(schema, budget, scope="train", share=shares["train"])
+        return FitPlan(budget, (*training, table), shares)
 
     def train(self, records: Records, run: Run) -> Fitted:
         """Train on one part of the records and count the decisions about the other."""

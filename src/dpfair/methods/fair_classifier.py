@@ -121,6 +121,7 @@ class PrivateFairClassifier(OtherRules):
     """
 
     counts_labels = True
+    finds_bins = True
     tables = ("count", "decisions", "values", "check")
     without_groups = "No sensitive column given: the model is private, but nothing makes it fair."
     quick: ClassVar[dict[str, Any]] = {"learner": LogisticLearner(**LogisticLearner.quick)}
@@ -147,6 +148,11 @@ class PrivateFairClassifier(OtherRules):
     def rule_settings(self) -> FairRule:
         """What the rule should achieve."""
         return settings_of(FairRule, self.rule, "rule")
+
+    @property
+    def discovery_share(self) -> float:  # type: ignore[override]
+        """The part of the training budget that finds undeclared facts of the schema."""
+        return settings_of(Division, self.division, "division").discovery_share
 
     @property
     def coins(self) -> str:  # type: ignore[override]
@@ -190,10 +196,10 @@ class PrivateFairClassifier(OtherRules):
             for name, scope, purpose, cost, edges in wanted
             if cost is not None
         ]
-        training = self.training_step(
+        training = self.training_steps(
             schema, budget, scope=train, share=parts.shares.get(train, 1.0), others=tables
         )
-        return FitPlan(budget, (training, *tables), parts.shares)
+        return FitPlan(budget, (*training, *tables), parts.shares)
 
     def replan(self, facts: Facts, *, stated: FitPlan | None = None, notion: str = "") -> FitPlan:
         """The plan that these parameters lead to; ``with_rule`` changes none that was made."""

@@ -32,7 +32,7 @@ class LearnedClassifier(PrivateClassifier):
 
     def make_plan(self, schema: Schema, budget: Budget, facts: Facts) -> FitPlan:
         """One step."""
-        return FitPlan(budget, (self.training_step(schema, budget),))
+        return FitPlan(budget, self.training_steps(schema, budget))
 
     def train(self, records: Records, run: Run) -> Fitted:
         """Train on all records of a declared group and label."""

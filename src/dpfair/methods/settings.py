@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from sklearn.base import BaseEstimator, clone
 
 from dpfair import validate
+from dpfair.discovery.discover import SHARE
 from dpfair.errors import InputError
 from dpfair.fairness.coins import COINS
 from dpfair.fairness.goal import Goal
@@ -99,18 +100,24 @@ class Division(BaseEstimator):  # type: ignore[misc]
     values_epsilon
         Also count, at this cost, how many records have a feature value that is missing, out of
         bounds or undeclared; the certificate then states their share.
+    discovery_share
+        The part of the training budget that finds facts which the schema does not declare: bin
+        edges and usual values, and bounds and categories where they are missing. 0: none.
     """
 
     release_epsilon: float | None = None
     release_share: float | None = None
     check_share: float = 0.0
     values_epsilon: float | None = None
+    discovery_share: float = SHARE
 
     def check(self) -> None:
         """Raise ``InputError`` for settings that no division can have."""
         for name in ("release_epsilon", "values_epsilon"):
             if getattr(self, name) is not None:
                 validate.positive(**{name: getattr(self, name)})
+        if not 0 <= self.discovery_share < 1:
+            raise InputError(f"Expected discovery_share in [0, 1), got {self.discovery_share}.")
 
 
 def settings_of(kind: type[T], given: Any, name: str) -> T:

@@ -14,14 +14,18 @@ a charge if one of these holds afterwards:
 * *Renyi*, for one of the orders :math:`\alpha_k`. The divergences of order :math:`\alpha_k` add up
   to at most the R that gives :math:`(\varepsilon, \delta_k)` (Feldman and Zrnic 2021: sums of
   Renyi divergences may be compared with a fixed R however the charges were chosen). Orders and
-  :math:`\delta_k` are fixed with the budget, and the :math:`\delta_k` add up to :math:`\delta`.
+  :math:`\delta_k` are fixed with the budget. Jobs that name values which are not declared
+  (:class:`~dpfair.privacy.events.ThresholdedDpEvent`) add up their own deltas to at most
+  :math:`\delta_0`, also fixed, and :math:`\delta_0` and all :math:`\delta_k` add up to
+  :math:`\delta`.
 * *First.* It is the only charge, and the accountant allows it.
 
 Then the whole is :math:`(\varepsilon, \delta)`-private. Sums only grow, so a rule that holds at the
 end of a history has held since its beginning. Histories that end with *Sum* have
 :math:`L \le \varepsilon`, which adds nothing to :math:`E[(1 - e^{\varepsilon - L})_+]`. Those that
 end with :math:`\alpha_k` are histories of a process that stops before it would violate that rule,
-and add :math:`\delta_k` at most. Those that end with *First* alone have one charge; it was chosen
+and add :math:`\delta_k` at most. That a value is named which one person alone has adds
+:math:`\delta_0` at most. Those that end with *First* alone have one charge; it was chosen
 before any result was seen, no rule but *Sum* can follow it, and it adds :math:`\delta` at most.
 
 Gaussian noise within the budget costs up to a fifth more than in a fixed list; pure charges, and
@@ -31,24 +35,35 @@ the first one, cost no more.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
 
-from dpfair.errors import InputError
+from dpfair.errors import BudgetError, InputError
 from dpfair.privacy.accountants import ORDERS, renyi_curve
 from dpfair.privacy.alternatives import choices
-from dpfair.privacy.events import DpEvent, from_parts, parts, pure_epsilon
+from dpfair.privacy.events import (
+    DpEvent,
+    ThresholdedDpEvent,
+    from_parts,
+    parts,
+    pure_epsilon,
+    step_event,
+)
 
 __all__ = ["SHARES", "filter_cost"]
 
-SHARES = {1: 1 / 2, 2: 1 / 4, 4: 1 / 8, 8: 1 / 8}
+SHARES = {1: 1 / 2, 2: 1 / 4, 4: 1 / 8, 8: 1 / 16}
 """Multiples of the first order, and the part of delta of each.
 
 The first order suits Gaussian noise that uses up the budget; large pure charges leave less of it
 to Gaussian noise, for which higher orders are better.
 """
+
+NAMING = 1 / 16
+"""The part of delta for jobs that name values which are not declared."""
 
 # Divergences are rounded by less than this part of them, and those of sampled noise by less than
 # 1e-15 for every step; two million steps are the most that a model may have.
@@ -69,7 +84,25 @@ def filter_cost(event: DpEvent, epsilon: Fraction, delta: float, relation: str) 
     3.31
     """
     rules = _rules(float(epsilon), delta)
-    return max(_dearest(from_parts(paid), rules, relation) for paid in choices(parts(event)))
+    return max(
+        _dearest(from_parts(_without_naming(paid, NAMING * delta, relation)), rules, relation)
+        for paid in choices(parts(event))
+    )
+
+
+def _without_naming(paid: Counter[DpEvent], most: float, relation: str) -> Counter[DpEvent]:
+    """The same noise without the deltas of naming, if these add up to ``most`` at most."""
+    moved = 1 if relation == "add_remove" else 2
+    named = {leaf: n for leaf, n in paid.items() if isinstance(leaf, ThresholdedDpEvent)}
+    if moved * sum(leaf.delta * n for leaf, n in named.items()) > most:
+        raise BudgetError(
+            f"Jobs that find undeclared values may use {most:.3g} of this budget's delta together, "
+            "and this one would exceed it: declare what earlier jobs found."
+        )
+    others = Counter({leaf: n for leaf, n in paid.items() if leaf not in named})
+    for leaf, n in named.items():
+        others[step_event(leaf.noise_multiplier, 1.0, exact=True)] += n
+    return others
 
 
 def _dearest(event: DpEvent, rules: tuple[tuple[int, float], ...], relation: str) -> Fraction:

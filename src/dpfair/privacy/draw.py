@@ -8,7 +8,7 @@ audit can observe every private number in one place.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NoReturn, TypeVar
@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 
 from dpfair.errors import ReceiptError
 from dpfair.privacy.assumptions import Assumption
-from dpfair.privacy.events import GridGaussianDpEvent, parts, path_events
-from dpfair.privacy.grid import grid_variance
+from dpfair.privacy.events import GridGaussianDpEvent, ThresholdedDpEvent, parts, path_events
+from dpfair.privacy.grid import grid_variance, naming_threshold
 from dpfair.privacy.noise import Noise
 from dpfair.privacy.repetition import halting_probability
 
@@ -46,14 +46,18 @@ class Question:
         ``"gaussian"``: one record contributes at most ``sensitivity`` to the value, in L2 norm.
         ``"grid"``: the same for ``units`` times the value, which is whole, without any rounding:
         the squares of its (units x change) sum up to at most ``sensitivity`` squared.
-        ``"counts"``: one record is counted in one cell. ``"assumed"``: the value is public by
-        assumption, and the certificate says so.
+        ``"counts"``: one record is counted in one cell. ``"named"``: one record is counted in one
+        cell of every table at most, and only cells that somebody is counted in have a name.
+        ``"assumed"``: the value is public by assumption, and the certificate says so.
     value
         The exact value: private, unless it is assumed public.
     event, scope
         What was paid, and on which records; None for an assumption.
     assumption
         Which fact an assumed value is.
+    units, names
+        Of a sum on a grid, the unit of every number; of named counts, the table and the name of
+        every count.
     """
 
     kind: str
@@ -64,6 +68,7 @@ class Question:
     noise_multiplier: float | None = None
     assumption: Assumption | None = None
     units: NDArray[np.float64] | None = None
+    names: tuple[tuple[int, Hashable], ...] = ()
 
 
 def assumed(noise: Noise, fact: Assumption, value: NDArray[T]) -> NDArray[T]:
@@ -89,6 +94,7 @@ class Draw:
         "_exact",
         "_laplace",
         "_multiplier",
+        "_naming",
         "_noise",
         "_precision",
         "_rate",
@@ -102,6 +108,7 @@ class Draw:
         self._rate = 1.0
         self._multiplier = 0.0
         self._laplace: Fraction | None = None
+        self._naming = 0.0
         self._search = event if isinstance(event, RepeatAndSelectDpEvent) else None
         self._started = False
         if isinstance(event, SelfComposedDpEvent):
@@ -111,6 +118,8 @@ class Draw:
             event = event.event
         if isinstance(event, GaussianDpEvent):
             self._multiplier = event.noise_multiplier
+        elif isinstance(event, ThresholdedDpEvent):
+            self._multiplier, self._naming = event.noise_multiplier, event.delta
         elif isinstance(event, DiscreteLaplaceDpEvent):
             self._laplace = Fraction(event.noise_parameter)
         self._exact = isinstance(event, GridGaussianDpEvent)
@@ -140,7 +149,7 @@ class Draw:
 
         ``sensitivity`` is the largest L2 norm of one record's contribution to the value.
         """
-        if self._exact:
+        if self._exact or self._naming:
             raise ReceiptError("This draw paid for noise on a grid, not in floating point.")
         multiplier = self._use(sensitivity, noise_multiplier)
         question = Question(
@@ -184,6 +193,42 @@ class Draw:
                 variance, same = grid_variance(multiplier, sensitivity, unit), units == unit
                 noise[same] = self._noise.discrete_gaussian(variance, int(same.sum()))
             return value + noise
+
+        return self._noise.answer(question, noisy)
+
+    def named_counts(self, tables: Sequence[Mapping[Hashable, int]]) -> list[dict[Any, int]]:
+        """The counts that reach the threshold, with exact discrete Gaussian noise.
+
+        Each table counts the records by a name that is not known beforehand; one record has at
+        most one name per table. The threshold is that of
+        :func:`dpfair.privacy.grid.naming_threshold`.
+        """
+        if not self._naming:
+            raise ReceiptError("This draw did not pay for naming values.")
+        sensitivity = math.nextafter(math.sqrt(len(tables)), math.inf)
+        multiplier = self._use(sensitivity)
+        variance = grid_variance(multiplier, sensitivity, 1.0)
+        least = naming_threshold(variance, self._naming / len(tables))
+        names = tuple((i, name) for i, table in enumerate(tables) for name in table)
+        value = np.array([tables[i][name] for i, name in names], np.int64)
+        question = Question(
+            "named",
+            value,
+            self._event,
+            self._scope,
+            sensitivity,
+            noise_multiplier=multiplier,
+            names=names,
+        )
+
+        def noisy() -> list[dict[Any, int]]:
+            found: list[dict[Any, int]] = [{} for _ in tables]
+            counts = value + self._noise.discrete_gaussian(variance, len(value))
+            for (i, name), noisy_count in zip(names, counts.tolist(), strict=True):
+                if noisy_count >= least:
+                    found[i][name] = noisy_count
+            # The order in which names occur in the records must not be seen.
+            return [dict(sorted(table.items(), key=lambda item: repr(item[0]))) for table in found]
 
         return self._noise.answer(question, noisy)
 

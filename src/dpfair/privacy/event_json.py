@@ -18,7 +18,13 @@ from dp_accounting.dp_event import (
 )
 
 from dpfair.errors import InputError
-from dpfair.privacy.events import DpEvent, GridGaussianDpEvent, OneOfDpEvent, parts
+from dpfair.privacy.events import (
+    DpEvent,
+    GridGaussianDpEvent,
+    OneOfDpEvent,
+    ThresholdedDpEvent,
+    parts,
+)
 
 __all__ = ["alike", "event_from_json", "event_to_json"]
 
@@ -38,6 +44,12 @@ def event_to_json(event: DpEvent) -> dict[str, Any]:
     if isinstance(event, GaussianDpEvent):
         kind = "GridGaussian" if isinstance(event, GridGaussianDpEvent) else "Gaussian"
         return {"kind": kind, "noise_multiplier": event.noise_multiplier}
+    if isinstance(event, ThresholdedDpEvent):
+        return {
+            "kind": "Thresholded",
+            "noise_multiplier": event.noise_multiplier,
+            "delta": event.delta,
+        }
     if isinstance(event, DiscreteLaplaceDpEvent):
         return {"kind": "DiscreteLaplace", "noise_parameter": event.noise_parameter}
     if isinstance(event, RepeatAndSelectDpEvent):
@@ -96,6 +108,8 @@ def _event_from_json(data: dict[str, Any]) -> DpEvent:
         return GaussianDpEvent(_number(data["noise_multiplier"]))
     if kind == "GridGaussian":
         return GridGaussianDpEvent(_number(data["noise_multiplier"]))
+    if kind == "Thresholded":
+        return ThresholdedDpEvent(_number(data["noise_multiplier"]), _number(data["delta"]))
     if kind == "DiscreteLaplace":
         return DiscreteLaplaceDpEvent(_number(data["noise_parameter"]), 1)
     if kind == "BestOfRuns":

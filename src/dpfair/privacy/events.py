@@ -40,6 +40,7 @@ __all__ = [
     "DpEvent",
     "GridGaussianDpEvent",
     "OneOfDpEvent",
+    "ThresholdedDpEvent",
     "best_of_runs",
     "chooses",
     "compose",
@@ -49,6 +50,7 @@ __all__ = [
     "from_parts",
     "gaussian_steps",
     "has_floating_noise",
+    "names_values",
     "noisy_table",
     "parts",
     "path_events",
@@ -80,6 +82,24 @@ class GridGaussianDpEvent(GaussianDpEvent):  # type: ignore[misc]
     """
 
     __slots__ = ()
+
+
+@dataclass(frozen=True)
+class ThresholdedDpEvent(DpEvent):  # type: ignore[misc]
+    r"""Counts of values that are not known beforehand, such as the words of a column.
+
+    Only values that occur are counted, each count gets discrete Gaussian noise, and a value is
+    named only if its noisy count reaches a threshold. To add a record changes the counts of
+    values that others have, which costs what the Gaussian of the ``noise_multiplier`` costs, and
+    it may bring values that nobody else has. Those are counted once, and their noise reaches the
+    threshold with probability ``delta`` at most, all of them together. Their noise is independent
+    of the rest, so the whole is the composition of a Gaussian with a mechanism whose outputs
+    differ by ``delta`` in total variation: a (0, delta)-private one. To replace a record may also
+    remove such values, which costs ``delta`` once more.
+    """
+
+    noise_multiplier: float
+    delta: float
 
 
 def step_event(noise_multiplier: float, sampling_rate: float, *, exact: bool = False) -> DpEvent:
@@ -271,6 +291,18 @@ def chooses(event: DpEvent) -> bool:
     return any(isinstance(leaf, OneOfDpEvent) for leaf in parts(event))
 
 
+def names_values(event: DpEvent) -> bool:
+    """Whether values that are not known beforehand are counted and named."""
+    return any(
+        any(map(names_values, leaf.events))
+        if isinstance(leaf, OneOfDpEvent)
+        else names_values(leaf.event)
+        if isinstance(leaf, RepeatAndSelectDpEvent)
+        else isinstance(leaf, ThresholdedDpEvent)
+        for leaf in parts(event)
+    )
+
+
 def searches(event: DpEvent) -> bool:
     """Whether the best of several runs is part of the event, or of an alternative in it."""
     return any(
@@ -318,7 +350,7 @@ def _floats(leaf: DpEvent) -> bool:
         return any(map(has_floating_noise, leaf.events))
     if isinstance(leaf, (RepeatAndSelectDpEvent, PoissonSampledDpEvent)):
         return _floats(leaf.event)
-    return not isinstance(leaf, (GridGaussianDpEvent, DiscreteLaplaceDpEvent))
+    return not isinstance(leaf, (GridGaussianDpEvent, DiscreteLaplaceDpEvent, ThresholdedDpEvent))
 
 
 def _check_leaf(event: DpEvent) -> None:
@@ -327,6 +359,9 @@ def _check_leaf(event: DpEvent) -> None:
         validate.positive(noise_multiplier=event.event.noise_multiplier)
     elif isinstance(event, GaussianDpEvent):
         validate.positive(noise_multiplier=event.noise_multiplier)
+    elif isinstance(event, ThresholdedDpEvent):
+        validate.positive(noise_multiplier=event.noise_multiplier)
+        validate.in_open_interval(0, 1, delta=event.delta)
     elif isinstance(event, DiscreteLaplaceDpEvent) and event.sensitivity == 1:
         validate.positive(noise_parameter=event.noise_parameter)
     elif isinstance(event, RepeatAndSelectDpEvent) and isinstance(event.event, OneOfDpEvent):

@@ -44,7 +44,7 @@ from functools import lru_cache
 
 from dpfair.errors import InputError
 
-__all__ = ["grid_variance"]
+__all__ = ["grid_variance", "naming_threshold"]
 
 # The square of tau above: the variance in addition to the paid Gaussian, in grid steps squared.
 _EXTRA_VARIANCE = 16
@@ -65,3 +65,25 @@ def grid_variance(noise_multiplier: float, sensitivity: float, unit: float) -> i
     if variance > _LARGEST_VARIANCE:
         raise InputError("Expected a coarser grid: 64-bit integers cannot hold so much noise.")
     return variance
+
+
+def naming_threshold(variance: int, delta: float) -> int:
+    r"""The smallest noisy count at which a name may be shown.
+
+    A count of one reaches it with probability ``delta`` at most: for an integer t >= 1 and noise Z
+    with P(Z = z) proportional to :math:`\rho(z) = \exp(-z^2 / 2 s^2)`,
+
+    .. math:: P(Z \ge t) = \frac{\sum_{z \ge t} \rho(z)}{\rho(\mathbb{Z})}
+        \le \frac{\int_{t - 1}^\infty \rho}{s \sqrt{2 \pi}} = 1 - \Phi((t - 1) / s),
+
+    because :math:`\rho` falls beyond zero, and :math:`\rho(\mathbb{Z}) \ge s \sqrt{2 \pi}` by
+    Poisson's summation formula.
+
+    >>> naming_threshold(10_000, 1e-6)
+    478
+    """
+    from scipy.special import ndtri
+
+    # Upwards, so that the rounding of the quantile does not matter.
+    quantile = -float(ndtri(delta)) * (1 + 1e-9)
+    return 2 + max(1, math.ceil(math.sqrt(variance) * quantile))

@@ -240,6 +240,7 @@ class Run:
         self.ledger.seal()
         self._taken: set[str] = set()
         self._coin_key: bytes | None = None
+        self._parts: dict[str, NDArray[np.int64]] | None = None
 
     @property
     def noise(self) -> Noise:
@@ -273,10 +274,13 @@ class Run:
     def split_records(self, records: Any) -> dict[str, NDArray[np.int64]]:
         """The positions of the records of every scope, by one coin per person.
 
-        ``records`` have a length and ``units``, the person that each belongs to, or None.
+        ``records`` have a length and ``units``, the person that each belongs to, or None. All calls
+        of a run give the same answer: a record stays in its scope.
         """
-        units = None if records.units is None else records.units.tolist()
-        return coin_split(len(records), self.plan.shares, self.noise, units)
+        if self._parts is None:
+            units = None if records.units is None else records.units.tolist()
+            self._parts = coin_split(len(records), self.plan.shares, self.noise, units)
+        return self._parts
 
     def close(self) -> None:
         """Check that every step drew what it was charged for."""

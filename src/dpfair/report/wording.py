@@ -13,7 +13,7 @@ from dp_accounting.dp_event import (
 )
 
 from dpfair.data.facts import listing
-from dpfair.privacy.events import DpEvent, GridGaussianDpEvent, parts
+from dpfair.privacy.events import DpEvent, GridGaussianDpEvent, ThresholdedDpEvent, parts
 
 __all__ = ["cost", "count", "listing", "mechanism", "percent", "percent_range", "relation"]
 
@@ -94,6 +94,11 @@ def _leaf(leaf: DpEvent, repeats: int) -> str:
     if isinstance(leaf, PoissonSampledDpEvent):
         share = percent(leaf.sampling_probability, 2)
         return f"{times}{_gaussian(leaf.event)}, on random batches of {share} of the scope"
+    if isinstance(leaf, ThresholdedDpEvent):
+        return (
+            f"{times}counts of values that are named above a threshold: discrete Gaussian, noise "
+            f"multiplier {leaf.noise_multiplier:.4g}, and δ = {leaf.delta:.2g}"
+        )
     if isinstance(leaf, DiscreteLaplaceDpEvent):
         each = cost(leaf.noise_parameter)
         if repeats == 1:

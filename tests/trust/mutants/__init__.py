@@ -4,7 +4,7 @@ A mutant replaces public functions, methods or rows of tables, as a careless cha
 written them. What catches it is in :mod:`trust.detectors`.
 """
 
-from trust.mutants import account, bounds, ledgers, noise, plans, records, training
+from trust.mutants import account, bounds, discovery, ledgers, noise, plans, records, training
 from trust.mutants.registry import MUTANTS, Mutant
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "Mutant",
     "account",
     "bounds",
+    "discovery",
     "ledgers",
     "noise",
     "plans",

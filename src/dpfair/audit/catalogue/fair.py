@@ -12,6 +12,7 @@ from dpfair.data.schema import Schema
 from dpfair.fairness.notions import NOTIONS
 from dpfair.learners.logistic import LogisticLearner
 from dpfair.methods.algorithm2 import Algorithm2, paper_algorithm2
+from dpfair.methods.division import MODES
 from dpfair.methods.fair_classifier import PrivateFairClassifier
 from dpfair.methods.post_processor import FairPostProcessor
 
@@ -78,6 +79,18 @@ def _notions(
         yield with_notion(name, description, notion, make)
 
 
+def _discovering(name: str, description: str, **settings: Any) -> Iterator[Method]:
+    """Entries of both modes, with a budget that names values of a small table."""
+    rows_per_unit = settings.get("rows_per_unit", 1)
+    settings |= {"epsilon": 40.0, "delta": 0.3, "discovery_share": 0.6}
+    for mode in MODES:
+
+        def make(schema: Schema, relation: str, mode: str = mode) -> Any:
+            return fair_model(schema.kinds_only(), relation, mode=mode, **settings)
+
+        yield Method(f"{name}-{mode}", description, make, rows_per_unit=rows_per_unit)
+
+
 FAIR_METHODS = (
     *_notions("certified", "A planned rule corrected on records of its own"),
     *_notions(
@@ -107,6 +120,16 @@ FAIR_METHODS = (
         "reuse-values",
         "All records train and are counted, irregular values, too",
         _fair(mode="reuse", values_epsilon=0.2),
+    ),
+    *_discovering(
+        "discovery",
+        "Bins, usual values and categories found in the records that train",
+    ),
+    *_discovering(
+        "discovery-persons",
+        "The same for persons with several records each",
+        unit=PERSON,
+        rows_per_unit=ROWS_OF_A_PERSON,
     ),
     Method(
         "certified-persons",

@@ -11,7 +11,14 @@ from dp_accounting import NeighboringRelation
 from dp_accounting.dp_event import DiscreteLaplaceDpEvent, PoissonSampledDpEvent
 
 from dpfair.errors import InputError
-from dpfair.privacy.events import RELATIONS, DpEvent, chooses, parts, searches
+from dpfair.privacy.events import (
+    RELATIONS,
+    DpEvent,
+    chooses,
+    names_values,
+    parts,
+    searches,
+)
 
 __all__ = ["Accountant", "gaussians_and_pure", "gaussians_only"]
 
@@ -77,7 +84,9 @@ def gaussians_only(event: DpEvent, relation: str) -> bool:
 
     Other libraries measure the contribution of one record, not the exchange of two.
     """
-    return relation == "add_remove" and not searches(event) and not chooses(event)
+    if relation != "add_remove":
+        return False
+    return not (searches(event) or chooses(event) or names_values(event))
 
 
 def gaussians_and_pure(event: DpEvent) -> tuple[list[tuple[float, float, int]], float]:

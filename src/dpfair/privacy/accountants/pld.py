@@ -15,12 +15,20 @@ from dp_accounting.dp_event import (
     GaussianDpEvent,
     PoissonSampledDpEvent,
 )
+from dp_accounting.pld import common
 from dp_accounting.pld import privacy_loss_distribution as pld
 
 from dpfair.privacy.accountants.accountant import Accountant
 from dpfair.privacy.accountants.loss import squared_loss
 from dpfair.privacy.alternatives import worst_of
-from dpfair.privacy.events import DpEvent, OneOfDpEvent, parts, pure_epsilon, searches
+from dpfair.privacy.events import (
+    DpEvent,
+    OneOfDpEvent,
+    ThresholdedDpEvent,
+    parts,
+    pure_epsilon,
+    searches,
+)
 
 __all__ = ["PLD"]
 
@@ -80,6 +88,8 @@ def _rounding(leaves: Leaves) -> float:
 def _transforms(leaf: DpEvent, count: int) -> int:
     if isinstance(leaf, OneOfDpEvent):
         return count * max(1 + sum(_transforms(*p) for p in parts(e).items()) for e in leaf.events)
+    if isinstance(leaf, ThresholdedDpEvent):
+        return 2
     return 1 if isinstance(leaf, GaussianDpEvent) else count
 
 
@@ -114,8 +124,16 @@ def _leaf_distribution(
             sampling_prob=leaf.sampling_probability,
             neighboring_relation=relation,
         ).self_compose(count)
-    return pld.from_gaussian_mechanism(
+    gaussian = pld.from_gaussian_mechanism(
         leaf.noise_multiplier / math.sqrt(count),
         value_discretization_interval=interval,
         neighboring_relation=relation,
     )
+    if isinstance(leaf, ThresholdedDpEvent):
+        # To replace a record is to remove one and to add one: either may move over the threshold.
+        moved = 1 if relation is NeighboringRelation.ADD_OR_REMOVE_ONE else 2
+        named = common.DifferentialPrivacyParameters(0.0, min(1.0, moved * count * leaf.delta))
+        return gaussian.compose(
+            pld.from_privacy_parameters(named, value_discretization_interval=interval)
+        )
+    return gaussian

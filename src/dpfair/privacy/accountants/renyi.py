@@ -23,8 +23,10 @@ from dpfair.privacy.events import (
     RELATIONS,
     DpEvent,
     OneOfDpEvent,
+    ThresholdedDpEvent,
     chooses,
     gaussian_steps,
+    names_values,
     parts,
     searches,
 )
@@ -60,6 +62,11 @@ def _leaf_curve(leaf: DpEvent, relation: NeighboringRelation) -> NDArray[np.floa
         t = leaf.noise_parameter
         log_sum = np.logaddexp(ORDERS * t, (1 - ORDERS) * t) - np.logaddexp(0.0, t)
         return np.asarray(log_sum / (ORDERS - 1))
+    if isinstance(leaf, ThresholdedDpEvent):
+        raise InputError(
+            "A search has no account for naming values that are not declared: declare the bounds "
+            "and categories of all columns, or find them first with 'dpfair schema discover'."
+        )
     if isinstance(leaf, GaussianDpEvent):
         # Replacing a record changes the sum by the contributions of two records.
         moved = 1 if relation is NeighboringRelation.ADD_OR_REMOVE_ONE else 2
@@ -88,5 +95,7 @@ def _epsilon(event: DpEvent, delta: float, relation: NeighboringRelation) -> flo
 RDP = Accountant(
     "rdp",
     _epsilon,
-    supports=lambda event, relation: relation == "add_remove" or searches(event),
+    supports=lambda event, relation: (
+        searches(event) or (relation == "add_remove" and not names_values(event))
+    ),
 )

@@ -1,0 +1,200 @@
+r"""The facts that a schema does not declare, found with one noisy count of every column.
+
+**What is counted.** All records; for every open numeric column the cells of a public grid
+(:mod:`dpfair.discovery.grids`); for every column without bounds its single values, and for every
+column without categories its words. The first two have cells that are known beforehand and are one
+Gaussian release. Single values and words are not known beforehand: they are named only if their
+noisy count reaches a threshold, which costs a part of delta
+(:class:`dpfair.privacy.events.ThresholdedDpEvent`). All counts have the same noise.
+
+**What follows from the counts** is post-processing: bin edges at quantiles of a smoothed density,
+usual values, single values with bins of their own, categories.
+
+**Where.** A fit finds facts in the records that it trains on. Facts found in all records would make
+the counted records depend on the model that they certify.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from dpfair.data.columns import Categorical, Numeric
+from dpfair.data.records import Records
+from dpfair.data.schema import Schema
+from dpfair.data.text import is_text
+from dpfair.discovery.grids import grid_cells, grid_of
+from dpfair.discovery.numbers import USUAL_SHARE, found_numeric
+from dpfair.privacy.events import DpEvent, ThresholdedDpEvent, compose, step_event
+from dpfair.privacy.histograms import histogram_deviation, noisy_histograms
+from dpfair.privacy.ledger import Receipt
+
+__all__ = [
+    "FEWEST_ROWS",
+    "NAMING_SHARE",
+    "SHARE",
+    "Discovery",
+    "gaussian_precision",
+    "worth_binning",
+]
+
+SHARE = 0.1
+"""The part of the training budget (of mu^2 in Gaussian privacy) that finds facts."""
+
+NAMING_SHARE = 0.02
+"""The part of delta for single values and words that nobody else has."""
+
+
+FEWEST_ROWS = 2000
+"""With fewer declared records, finding facts may cost more accuracy than it brings."""
+
+
+def worth_binning(schema: Schema) -> bool:
+    """Whether bins of columns with bounds are worth finding, by public facts alone."""
+    return schema.open and (schema.rows is None or schema.rows >= FEWEST_ROWS)
+
+
+@dataclass(frozen=True)
+class Discovery:
+    """What is counted to find the open facts of a schema, and with how much noise.
+
+    Parameters
+    ----------
+    schema
+        The declared facts.
+    precision
+        What the release may cost: mu^2, if it were one Gaussian of multiplier 1 / mu.
+    delta
+        For single values and words that are named although one record alone has them.
+    fine
+        Whether columns with bounds get bins, too.
+
+    Examples
+    --------
+    >>> from dpfair.data.columns import Levels
+    >>> schema = Schema((Numeric("age"), Categorical("job")), Levels("y", ("0", "1")))
+    >>> len(Discovery(schema, 0.01, 1e-7).named)
+    2
+    """
+
+    schema: Schema
+    precision: float
+    delta: float
+    fine: bool = True
+
+    @property
+    def numeric(self) -> tuple[Numeric, ...]:
+        """The numeric columns whose facts are found."""
+        return tuple(c for c in self.schema.numeric if c.unbounded or (self.fine and c.open))
+
+    @property
+    def named(self) -> tuple[Numeric | Categorical, ...]:
+        """The columns whose single values or words are counted."""
+        return tuple(c for c in self.schema.columns if c.unbounded)
+
+    @property
+    def tables(self) -> int:
+        """How many counts one record changes."""
+        return 1 + len(self.numeric) + len(self.named)
+
+    def _multiplier(self, tables: int) -> float:
+        # The squares of 1 / multiplier add up to the precision, and all counts have equal noise.
+        return math.sqrt(self.tables / tables / self.precision)
+
+    @property
+    def counting(self) -> DpEvent:
+        """The cost of the cells that are known beforehand."""
+        return step_event(self._multiplier(1 + len(self.numeric)), 1.0, exact=True)
+
+    @property
+    def naming(self) -> DpEvent | None:
+        """The cost of single values and words."""
+        if not self.named:
+            return None
+        return ThresholdedDpEvent(self._multiplier(len(self.named)), self.delta)
+
+    @property
+    def event(self) -> DpEvent:
+        """The cost of all counts."""
+        return compose([self.counting, *([self.naming] if self.naming else [])])
+
+    def find(self, records: Records, receipt: Receipt) -> Schema:
+        """The schema with the facts that the noisy counts of the records show.
+
+        ``records`` were encoded by :attr:`schema`.
+        """
+        places = {c.name: i for i, c in enumerate(self.schema.numeric)}
+        values = {c.name: records.numeric[:, places[c.name]] for c in self.numeric}
+        grids = {name: grid_of(column) for name, column in zip(values, self.numeric, strict=True)}
+        cells = [grid_cells(grids[name], values[name]) for name in values]
+        counts = noisy_histograms(
+            receipt.draw(self.counting),
+            [np.zeros(len(records), dtype=np.int64), *cells],
+            [1, *(len(cuts) + 2 for cuts in grids.values())],
+        )
+        names: list[dict[Any, int]] = []
+        if self.naming is not None:
+            draw = receipt.draw(self.naming)
+            names = draw.named_counts([_single_values(self.schema, c, records) for c in self.named])
+        total = float(counts[0][0])
+        deviation = histogram_deviation(self._multiplier(1 + len(values)), 1 + len(values))
+        named = {column.name: found for column, found in zip(self.named, names, strict=True)}
+        found: dict[str, Numeric | Categorical] = {}
+        for column, table in zip(self.numeric, counts[1:], strict=True):
+            found[column.name] = found_numeric(
+                column, table, named.get(column.name, {}), total, deviation
+            )
+        for word in self.named:
+            if isinstance(word, Categorical):
+                found[word.name] = _found_words(word, named[word.name], total)
+        columns = tuple(found.get(c.name, c) for c in self.schema.columns)
+        return replace(self.schema, columns=columns)
+
+
+def _single_values(
+    schema: Schema, column: Numeric | Categorical, records: Records
+) -> dict[Hashable, int]:
+    """How many records have each value; missing values, and what is no text, have no name."""
+    if isinstance(column, Numeric):
+        values = records.numeric[:, schema.numeric.index(column)]
+        found, counts = np.unique(values[np.isfinite(values)] + 0.0, return_counts=True)
+        return dict(zip(found.tolist(), counts.tolist(), strict=True))
+    place = schema.categorical.index(column)
+    words = records.words[column.name]
+    counts = np.bincount(records.codes[:, place], minlength=len(words) + 1)[: len(words)]
+    listed = zip(words, counts.tolist(), strict=True)
+    return {word: count for word, count in listed if count and is_text(word)}
+
+
+def _found_words(column: Categorical, named: Mapping[str, int], total: float) -> Categorical:
+    values = tuple(sorted(named))
+    most = max(named, key=lambda word: (named[word], word), default=None)
+    usual = most if most is not None and named[most] > USUAL_SHARE * total > 0 else None
+    found = ("values",) if usual is None else ("usual", "values")
+    return replace(column, values=values, usual=usual, found=found)
+
+
+def gaussian_precision(epsilon: float, delta: float) -> float:
+    r"""mu^2 of the Gaussian mechanism that costs (epsilon, delta), with three digits.
+
+    It solves :math:`\delta = \Phi(\mu/2 - \varepsilon/\mu) - e^\varepsilon \Phi(-\mu/2 -
+    \varepsilon/\mu)` (Balle and Wang 2018). It only divides a budget, and guarantees nothing.
+
+    >>> gaussian_precision(1.0, 1e-5)
+    0.0718
+    """
+    from scipy.optimize import brentq
+    from scipy.special import log_ndtr
+
+    def excess(log_mu: float) -> float:
+        mu = math.exp(log_mu)
+        one = math.exp(log_ndtr(mu / 2 - epsilon / mu))
+        two = math.exp(min(epsilon + log_ndtr(-mu / 2 - epsilon / mu), 0.0))
+        return one - two - delta
+
+    mu = math.exp(brentq(excess, math.log(1e-8), math.log(1e4)))
+    return float(f"{mu**2:.3g}")
