@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 LOWEST := .venv-lowest
 CLEAN := .venv-wheel
 
-.PHONY: demo test test-slow test-lowest lint wheel audit crosscheck bench evidence reproduce results report-picture clean help
+.PHONY: demo test test-slow test-lowest lint wheel audit crosscheck bench evidence reproduce results panel report-picture clean help
 
 help:  ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -23,6 +23,10 @@ $(VENV)/installed-dev: $(VENV)/installed
 
 $(VENV)/installed-crosscheck: $(VENV)/installed-dev
 	$(BIN)/pip install --quiet --editable '.[crosscheck]'
+	@touch $@
+
+$(VENV)/installed-panel: $(VENV)/installed
+	$(BIN)/pip install --quiet --editable '.[panel]'
 	@touch $@
 
 $(LOWEST)/installed: pyproject.toml constraints/lowest.txt
@@ -77,6 +81,10 @@ reproduce: $(VENV)/installed-dev  ## Reproduce the paper's twelve tables (minute
 
 results: $(VENV)/installed  ## Run our classifier on 50 fresh splits (an hour) and write docs/results.md
 	$(BIN)/python scripts/results_doc.py
+
+panel: $(VENV)/installed-panel  ## Compare the learners on real tables (half an hour) and write docs/panel.md
+	$(BIN)/python -m scripts.panel.run
+	$(BIN)/python -m scripts.panel.report
 
 report-picture: $(VENV)/installed  ## Write docs/report.png (installs chromium with apt-get if it is missing)
 	command -v chromium > /dev/null || { apt-get update && apt-get install -y chromium; }

@@ -6,16 +6,26 @@ import json
 import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from dpfair import __version__
 from dpfair.errors import InputError
 from dpfair.experiments.runs import Run, execute
 from dpfair.experiments.tables import Table
 
-__all__ = ["FILE", "finished_runs", "plan_runs", "run_all"]
+__all__ = ["FILE", "Keyed", "finished_runs", "plan_runs", "run_all"]
 
 FILE = "runs.jsonl"
+
+
+class Keyed(Protocol):
+    """A run: its key names everything that its result depends on."""
+
+    @property
+    def key(self) -> str: ...
+
+
+AnyRun = TypeVar("AnyRun", bound=Keyed)
 
 
 def plan_runs(
@@ -52,12 +62,12 @@ def run_of(table: Table, method: str, weight: float, data: str, seed: int, varia
 
 
 def run_all(
-    runs: Sequence[Run],
+    runs: Sequence[AnyRun],
     folder: Path,
     *,
     jobs: int,
     progress: Callable[[int], None] | None = None,
-    execute: Callable[[Run], dict[str, Any]] = execute,
+    execute: Callable[[AnyRun], dict[str, Any]] = execute,  # type: ignore[assignment]
 ) -> dict[str, dict[str, Any]]:
     """Execute what is not finished yet and return all results by run key.
 
@@ -105,5 +115,5 @@ def finished_runs(folder: Path) -> dict[str, dict[str, Any]]:
     return results
 
 
-def _keyed(execute: Callable[[Run], dict[str, Any]], run: Run) -> tuple[str, dict[str, Any]]:
+def _keyed(execute: Callable[[AnyRun], dict[str, Any]], run: AnyRun) -> tuple[str, dict[str, Any]]:
     return run.key, execute(run)

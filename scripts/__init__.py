@@ -1,0 +1,1 @@
+"""Programs that write pages, run measurements and check releases."""
