@@ -7,6 +7,7 @@ categories, which are public.
 from __future__ import annotations
 
 __all__ = [
+    "AccuracyWarning",
     "BudgetError",
     "DataIntegrityError",
     "DpfairError",
@@ -62,6 +63,10 @@ class PrivacyLeakWarning(UserWarning):
 
 class WeakPrivacyWarning(UserWarning):
     """The privacy parameters promise less than they seem to."""
+
+
+class AccuracyWarning(UserWarning):
+    """Something costs more accuracy than it needs to."""
 
 
 class FairnessWarning(UserWarning):

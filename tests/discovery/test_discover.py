@@ -22,7 +22,7 @@ from dpfair import (
 from dpfair.data.columns import Categorical, Levels, Numeric
 from dpfair.data.encode import encode
 from dpfair.discovery.discover import Discovery, gaussian_precision
-from dpfair.errors import BudgetError, InputError, SchemaError
+from dpfair.errors import AccuracyWarning, BudgetError, InputError, SchemaError
 from dpfair.privacy.accountants import epsilon_of
 from dpfair.privacy.events import step_event
 from dpfair.privacy.ledger import Ledger
@@ -91,6 +91,12 @@ def test_bins_of_columns_with_bounds_are_found_if_there_are_enough_records(rows)
     assert ("discover" in plan) == (rows != 500)
     off = PrivateFairClassifier(1, schema=schema, division={"discovery_share": 0}).plan()
     assert "discover" not in off
+
+
+def test_a_small_table_is_warned_about():
+    X, y = people(300)
+    with pytest.warns(AccuracyWarning, match="declare what you know"):
+        PrivateFairClassifier(3, schema=replace(KINDS, rows=300)).fit(X, y)
 
 
 def test_a_method_without_discovery_refuses_open_columns():

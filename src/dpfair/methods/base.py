@@ -36,13 +36,20 @@ from dpfair.data.encode import completed
 from dpfair.data.records import Records
 from dpfair.data.schema import Schema
 from dpfair.discovery.discover import (
+    FEWEST_ROWS,
     NAMING_SHARE,
     SHARE,
     Discovery,
     gaussian_precision,
     worth_binning,
 )
-from dpfair.errors import BudgetError, FairnessWarning, InputError, WeakPrivacyWarning
+from dpfair.errors import (
+    AccuracyWarning,
+    BudgetError,
+    FairnessWarning,
+    InputError,
+    WeakPrivacyWarning,
+)
 from dpfair.fairness.coins import COINS
 from dpfair.fairness.release import REUSED, UNDECLARED, dependence_of
 from dpfair.learners.logistic import LogisticLearner
@@ -387,6 +394,7 @@ class PrivateClassifier(NestedSettings, DecisionMaker, ClassifierMixin, BaseEsti
         if self.schema_.sensitive is None and self.without_groups:
             warnings.warn(self.without_groups, FairnessWarning, stacklevel=3)
         self._warn_delta(self._declared_records())  # before anything is spent
+        self._warn_discovery(plan)
         run = payment.pay()
         run.assume_all(facts)
         self.learn(records, run)
@@ -501,6 +509,16 @@ class PrivateClassifier(NestedSettings, DecisionMaker, ClassifierMixin, BaseEsti
         text = delta_warning(self.delta, records, error)
         if text:
             warnings.warn(text, WeakPrivacyWarning, stacklevel=4)
+
+    def _warn_discovery(self, plan: FitPlan) -> None:
+        rows = self.schema_.rows
+        if DISCOVER in plan and rows is not None and rows < FEWEST_ROWS:
+            warnings.warn(
+                f"Bounds and categories are found with a part of the budget. With {rows} declared "
+                "records that may cost more accuracy than it brings: declare what you know.",
+                AccuracyWarning,
+                stacklevel=4,
+            )
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "certificate_")
