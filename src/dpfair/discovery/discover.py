@@ -49,6 +49,10 @@ NAMING_SHARE = 0.02
 """The part of delta for single values and words that nobody else has."""
 
 
+# What is found must fit into a model file: cells of all columns together, and letters of a word.
+_MOST_WORDS, _MOST_CELLS, _MOST_LETTERS = 1000, 100_000, 200
+_SPIKY_CELLS = 1024
+
 FEWEST_ROWS = 2000
 """With fewer declared records, finding facts may cost more accuracy than it brings."""
 
@@ -146,11 +150,17 @@ class Discovery:
         found: dict[str, Numeric | Categorical] = {}
         for column, table in zip(self.numeric, counts[1:], strict=True):
             found[column.name] = found_numeric(
-                column, table, named.get(column.name, {}), total, deviation
+                column,
+                table,
+                named.get(column.name, {}),
+                total,
+                deviation,
+                may_be_spiky=len(self.numeric) <= _MOST_CELLS // _SPIKY_CELLS,
             )
+        most = min(_MOST_WORDS, _MOST_CELLS // self.tables)
         for word in self.named:
             if isinstance(word, Categorical):
-                found[word.name] = _found_words(word, named[word.name], total)
+                found[word.name] = _found_words(word, named[word.name], total, most)
         columns = tuple(found.get(c.name, c) for c in self.schema.columns)
         return replace(self.schema, columns=columns)
 
@@ -167,11 +177,14 @@ def _single_values(
     words = records.words[column.name]
     counts = np.bincount(records.codes[:, place], minlength=len(words) + 1)[: len(words)]
     listed = zip(words, counts.tolist(), strict=True)
-    return {word: count for word, count in listed if count and is_text(word)}
+    return {w: n for w, n in listed if n and len(w) <= _MOST_LETTERS and is_text(w)}
 
 
-def _found_words(column: Categorical, named: Mapping[str, int], total: float) -> Categorical:
-    values = tuple(sorted(named))
+def _found_words(
+    column: Categorical, named: Mapping[str, int], total: float, most_words: int
+) -> Categorical:
+    by_count = sorted(named, key=lambda word: (-named[word], word))
+    values = tuple(sorted(by_count[:most_words]))
     most = max(named, key=lambda word: (named[word], word), default=None)
     usual = most if most is not None and named[most] > USUAL_SHARE * total > 0 else None
     found = ("values",) if usual is None else ("usual", "values")

@@ -59,11 +59,14 @@ def found_numeric(
     named: Mapping[float, int],
     total: float,
     deviation: float,
+    *,
+    may_be_spiky: bool = True,
 ) -> Numeric:
     """The column with the facts that noisy counts show; declared facts are kept.
 
     ``counts`` are those of the cells of :func:`~dpfair.discovery.grids.grid_of`, ``named`` of
-    single values, ``total`` of all records; each has noise of standard ``deviation``.
+    single values, ``total`` of all records; each has noise of standard ``deviation``. A spiky
+    column has many cells, so not all of a thousand columns ``may_be_spiky``.
     """
     masses = _masses(column, counts, named, deviation)
     usual = column.usual if column.usual is not None else _usual(masses, total)
@@ -73,7 +76,7 @@ def found_numeric(
     in_bins = sum(rest.atoms[v] for v in single)
     # All but the usual and the missing values, also if noise hides where they are.
     others = total - counts[-1] - masses.atoms.get(usual, 0.0) if usual is not None else 0.0
-    spiky = in_bins < _SPIKY_SHARE * others
+    spiky = may_be_spiky and in_bins < _SPIKY_SHARE * others
     found: dict[str, object] = {"edges": _edges(rest, single, bins), "spiky": spiky}
     if usual is not None and column.usual is None:
         found["usual"] = usual
