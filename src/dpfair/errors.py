@@ -14,6 +14,7 @@ __all__ = [
     "InputError",
     "LedgerFileError",
     "LedgerTamperedError",
+    "MissingCodeError",
     "ModelFileError",
     "NoRuleError",
     "PaidBeforeError",
@@ -38,6 +39,10 @@ class SchemaError(InputError):
 
 class ModelFileError(InputError):
     """A model file is unreadable, malformed or hostile."""
+
+
+class MissingCodeError(ModelFileError):
+    """A model file needs code that it does not hold and that was not given."""
 
 
 class DataIntegrityError(InputError):

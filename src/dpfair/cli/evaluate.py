@@ -15,6 +15,7 @@ from dpfair.cli.options import (
     LedgerScope,
     ModelFile,
     NewScope,
+    OwnLearner,
     charge_to,
 )
 from dpfair.cli.output import print_json, say
@@ -32,6 +33,7 @@ def evaluate(
     scope: LedgerScope = "",
     new_scope: NewScope = False,
     key: LedgerKey = None,
+    learner: OwnLearner = None,
     as_json: AsJson = False,
 ) -> None:
     """Accuracy, gap and group rates on DATA: internal numbers, unless they are paid for."""
@@ -42,7 +44,7 @@ def evaluate(
     to = charge_to(ledger, scope, key, new_scope)
     if to is not None and private_epsilon is None:
         raise InputError("--ledger belongs to --private-epsilon: exact numbers cannot be paid for.")
-    fitted = deciding_model(model)
+    fitted = deciding_model(model, learner)
     if private_epsilon is not None:
         earlier = kept_numbers(to, lambda: check_budget(fitted, epsilon=private_epsilon, ledger=to))
         if earlier is not None:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dpfair.cli.options import NOTION_NAMES, AsJson, ModelFile, numbers
+from dpfair.cli.models import read_model
+from dpfair.cli.options import NOTION_NAMES, AsJson, ModelFile, OwnLearner, numbers
 from dpfair.cli.output import print_json, say
 from dpfair.errors import InputError
 
@@ -25,15 +26,15 @@ def frontier(
     tolerances: Annotated[
         str | None, typer.Option(help="The gaps to allow, such as 0,0.01,0.05.")
     ] = None,
+    learner: OwnLearner = None,
     as_json: AsJson = False,
 ) -> None:
     """Accuracy against the gap, from the counts that MODEL paid for already: it costs nothing."""
     from dpfair.cli.settings import methods_with
     from dpfair.fairness.frontier import FRONTIER_TOLERANCES
-    from dpfair.models.file import load_model
 
     allowed = FRONTIER_TOLERANCES if tolerances is None else numbers(tolerances, "--tolerances")
-    fitted = load_model(model)
+    fitted = read_model(model, learner)
     if not hasattr(fitted, "frontier"):
         raise InputError(
             f"This model ({fitted.title}) has no table of scores to choose other rules from; a "

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dpfair.cli.models import deciding_model
-from dpfair.cli.options import AsJson, Data, ModelFile
+from dpfair.cli.options import AsJson, Data, ModelFile, OwnLearner
 from dpfair.cli.output import check_writable, print_json, say
 from dpfair.cli.tables import data_file, needed_columns, read_data
 from dpfair.errors import InputError
@@ -28,6 +28,7 @@ def predict(
     batch_epsilon: Annotated[
         float | None, typer.Option(help="Protect the people of the batch with this epsilon.")
     ] = None,
+    learner: OwnLearner = None,
     as_json: AsJson = False,
 ) -> None:
     """Decide every record of DATA: its decision and the probability of acceptance."""
@@ -38,7 +39,7 @@ def predict(
     check_writable(out, inputs=[model, data_file(data)])
     if batch_epsilon is not None and not batch:
         raise InputError("--batch-epsilon needs --batch.")
-    fitted = deciding_model(model)
+    fitted = deciding_model(model, learner)
     unit = None if fitted.unit is None else str(fitted.unit)
     table = needed_columns(read_data(data), fitted.schema_, unit)
     about: dict[str, Any] = {}

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from dpfair.cli.options import AsJson, ModelFile
+from dpfair.cli.models import named_learner
+from dpfair.cli.options import AsJson, ModelFile, OwnLearner
 from dpfair.cli.output import print_json
 
 
@@ -16,12 +17,13 @@ def verify(
     ledger: Annotated[
         Path | None, typer.Option(help="The ledger file that paid for the model.")
     ] = None,
+    learner: OwnLearner = None,
     as_json: AsJson = False,
 ) -> None:
     """Check MODEL against its own record and its ledger; exit 1 if anything does not follow."""
     from dpfair.models.verify import verify_model
 
-    checks = verify_model(model, ledger)
+    checks = verify_model(model, ledger, learner=named_learner(learner))
     passed = all(check.passed is not False for check in checks)
     if as_json:
         print_json(

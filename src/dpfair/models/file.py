@@ -12,7 +12,13 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from dpfair.errors import BudgetError, InputError, ModelFileError, ReceiptError
+from dpfair.errors import (
+    BudgetError,
+    InputError,
+    MissingCodeError,
+    ModelFileError,
+    ReceiptError,
+)
 from dpfair.files import write_file
 from dpfair.methods.base import PrivateClassifier
 from dpfair.methods.limits import MAX_BYTES, check_charges, check_release
@@ -123,6 +129,10 @@ def load_model(path: str | Path, *, classifier: Any = None, learner: Any = None)
         raise ModelFileError(f"The model file {name} is larger than {MAX_BYTES >> 20} MB.")
     try:
         return rebuild(*read_content(path), classifier=classifier, learner=learner)
+    except MissingCodeError as error:
+        raise MissingCodeError(
+            f"The model file {name} cannot be read alone. {_printable(str(error))}"
+        ) from error
     except _MALFORMED as error:
         detail = str(error) if isinstance(error, InputError) else "Its content is malformed."
         raise ModelFileError(
@@ -130,10 +140,10 @@ def load_model(path: str | Path, *, classifier: Any = None, learner: Any = None)
         ) from error
 
 
-def model_from_bytes(content: bytes) -> Any:
+def model_from_bytes(content: bytes, *, learner: Any = None) -> Any:
     """The model of a file's content; see :func:`load_model`."""
     with tempfile.TemporaryDirectory() as folder:
-        return load_model(write_model(content, Path(folder) / "kept.dpfair"))
+        return load_model(write_model(content, Path(folder) / "kept.dpfair"), learner=learner)
 
 
 def _winner(model: PrivateClassifier) -> PrivateClassifier:

@@ -9,7 +9,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from dpfair.data.schema import Schema
 from dpfair.data.text import text_of
-from dpfair.errors import InputError
+from dpfair.errors import InputError, MissingCodeError
 from dpfair.learners import LEARNERS
 from dpfair.methods import METHODS
 from dpfair.methods.base import PrivateClassifier
@@ -107,9 +107,12 @@ def _learner_from_json(data: dict[str, Any], given: Any) -> Any:
     name, settings = str(data["name"]), data["settings"]
     if settings is None:
         if given is None or type(given).__name__ != name or type(given) in LEARNERS.values():
-            raise InputError(
-                f"It was trained by {name[:50]!r}, which is not a learner of dpfair: "
-                "load it with load_model(path, learner=...)."
+            if given is None and name in LEARNERS:
+                raise InputError("The settings of its learner are missing.")
+            raise MissingCodeError(
+                f"It was trained by {name[:50]!r}, which is not a learner of dpfair, and a file "
+                "holds no code: give that learner with learner= in Python, or with "
+                "--learner MODULE:CLASS on the command line."
             )
         return given
     if name not in LEARNERS:

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from dpfair.errors import BudgetError, InputError, LedgerFileError, ModelFileError
+from dpfair.errors import (
+    BudgetError,
+    InputError,
+    LedgerFileError,
+    MissingCodeError,
+    ModelFileError,
+)
 from dpfair.methods.base import PrivateClassifier
 from dpfair.models.file import load_model, model_from_bytes, same_release
 from dpfair.privacy.events import parts
@@ -24,7 +31,9 @@ class Check:
     finding: str
 
 
-def verify_model(path: str | Path, ledger: str | Path | None = None) -> list[Check]:
+def verify_model(
+    path: str | Path, ledger: str | Path | None = None, *, learner: Any = None
+) -> list[Check]:
     """Derive again all that a model file claims.
 
     Reading the file derives the rule from the releases, and the certificate from the releases and
@@ -32,11 +41,17 @@ def verify_model(path: str | Path, ledger: str | Path | None = None) -> list[Che
     model's settings lead to. With a ledger file, its chain is verified and one of its rows must
     have paid for exactly the charges of the model. The result of a job with a key is in the
     ledger, too, and must have the release of this model.
+
+    ``learner`` is the learner of the model, if it is none of dpfair's own. Its ``plan`` and
+    ``restore`` run, so the findings are as trustworthy as its code. Without it nothing can be
+    checked, which is an error and not a failed check.
     """
     if not Path(path).exists():
         raise InputError(f"There is no model file {path}.")
     try:
-        model = load_model(path)
+        model = load_model(path, learner=learner)
+    except MissingCodeError:
+        raise
     except ModelFileError as error:
         return [Check("model", False, str(error))]
     certificate, rule = model.certificate_, "follows from the released counts"
@@ -57,7 +72,7 @@ def verify_model(path: str | Path, ledger: str | Path | None = None) -> list[Che
     found.append(
         Check("privacy", not leaks, "; ".join(leaks) or "nothing was read without being paid for")
     )
-    return [*found, *_ledger_checks(model, ledger)]
+    return [*found, *_ledger_checks(model, ledger, learner)]
 
 
 def _plan_check(model: PrivateClassifier) -> Check:
@@ -74,7 +89,7 @@ def _plan_check(model: PrivateClassifier) -> Check:
     return Check("plan", False, "the settings lead to other charges")
 
 
-def _ledger_checks(model: PrivateClassifier, path: str | Path | None) -> list[Check]:
+def _ledger_checks(model: PrivateClassifier, path: str | Path | None, learner: Any) -> list[Check]:
     own = model.ledger_
     if path is None:
         said = "no ledger file paid" if own.row is None else f"the model names row {own.row[:16]}"
@@ -85,10 +100,10 @@ def _ledger_checks(model: PrivateClassifier, path: str | Path | None) -> list[Ch
     except LedgerFileError as error:
         return [Check("ledger", False, str(error))]
     intact = Check("ledger", True, f"{len(file.entries)} charges, each chained to the one before")
-    return [intact, _payment_check(model, file)]
+    return [intact, _payment_check(model, file, learner)]
 
 
-def _payment_check(model: PrivateClassifier, file: LedgerFile) -> Check:
+def _payment_check(model: PrivateClassifier, file: LedgerFile, learner: Any) -> Check:
     own = model.ledger_
     if own.row is None:
         return Check("payment", False, "the model was not charged to any ledger file")
@@ -108,13 +123,13 @@ def _payment_check(model: PrivateClassifier, file: LedgerFile) -> Check:
             True,
             f"{row} paid for such charges; without a kept result it cannot say for which model",
         )
-    if not _same_release(model, kept):
+    if not _same_release(model, kept, learner):
         return Check("payment", False, f"{row} paid for another model")
     return Check("payment", True, f"{row} paid for this model")
 
 
-def _same_release(model: PrivateClassifier, kept: bytes) -> bool:
+def _same_release(model: PrivateClassifier, kept: bytes, learner: Any) -> bool:
     try:
-        return same_release(model, model_from_bytes(kept))
+        return same_release(model, model_from_bytes(kept, learner=learner))
     except ModelFileError:
         return False  # the result of another kind of job
