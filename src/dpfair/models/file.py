@@ -78,19 +78,22 @@ def model_bytes(model: PrivateClassifier) -> bytes:
     return write_content(header, model.scorer_.tensors())
 
 
-def model_digest(model: PrivateClassifier) -> str:
-    """The same for models whose files say the same."""
+def model_digest(model: PrivateClassifier, *, any_confidence: bool = False) -> str:
+    """The same for models whose files say the same, up to their confidence if that is asked."""
     model = _winner(model)
-    return digest(header_of(model), model.scorer_.tensors())
+    header = header_of(model)
+    if any_confidence:
+        header["settings"] = {k: v for k, v in header["settings"].items() if k != "confidence"}
+    return digest(header, model.scorer_.tensors())
 
 
 def same_release(model: PrivateClassifier, other: PrivateClassifier) -> bool:
     """Whether the first model is the other one, or ``with_rule`` can make it of the other one.
 
     ``with_rule`` keeps the counts of scores and of values, and drops all that was counted for the
-    first rule.
+    first rule. If only the confidence changes, it keeps everything.
     """
-    if model_digest(model) == model_digest(other):
+    if model_digest(model, any_confidence=True) == model_digest(other, any_confidence=True):
         return True
     fitted = model.fitted_
     later = fitted.planned is None and fitted.rates is None
