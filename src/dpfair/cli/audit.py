@@ -144,8 +144,9 @@ def audit_model(
     with _progress("sampling the ledger's entries", len(named)) as advance:
         findings = distinguish_all(mechanisms, samples, noise, CONFIDENCE, lambda name: advance(1))
     return AuditReport(
-        f"{path}: epsilon {ledger.spent:.4g} of {ledger.epsilon:g}, delta {ledger.delta:g}, "
-        f"{ledger.relation}; the certificate follows from the ledger",
+        f"{path}: epsilon {ledger.spent:.4g} of {ledger.epsilon:g}, "
+        f"{'no delta' if ledger.pure else f'delta {ledger.delta:g}'}, {ledger.relation}; "
+        "the certificate follows from the ledger",
         findings,
         names,
         "Each entry of the ledger was run again by this installation, with the entry's parameters "

@@ -31,7 +31,11 @@ def predict(
     learner: OwnLearner = None,
     as_json: AsJson = False,
 ) -> None:
-    """Decide every record of DATA: its decision and the probability of acceptance."""
+    """Decide every record of DATA.
+
+    Prints each decision with its probability of acceptance; or with its score, if the method
+    accepts all scores above one half.
+    """
     import polars as pl
 
     from dpfair.cli.settings import methods_with
@@ -60,7 +64,10 @@ def predict(
         say(f"dpfair: acceptance rates in this batch differ by {_most(decided)}.")
     else:
         labels, chances = fitted.decide_all(table)
-        decisions = pl.DataFrame({"decision": labels, "acceptance_probability": chances})
+        column = "score" if fitted.rule_ is None else "acceptance_probability"
+        decisions = pl.DataFrame({"decision": labels, column: chances})
+        if fitted.rule_ is None:
+            say("dpfair: this model decides without a lottery: scores above 0.5 are accepted.")
     if out is not None:
         write_file(out, decisions.write_csv().encode())
         say(f"dpfair: {decisions.height} decisions written to {out}.")

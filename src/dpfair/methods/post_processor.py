@@ -290,14 +290,15 @@ class FairPostProcessor(PrivateClassifier):
         return "" if self.held_out or not is_fitted(self.classifier) else NOT_HELD_OUT
 
     def privacy(self) -> PrivacyClaim:
-        """What the released rates protect; the classifier is taken as public."""
+        """What the released rates protect; a classifier that was given is taken as public."""
+        given = ("the classifier",) if is_fitted(self.classifier) else ()
         facts = [fact.text for fact in self.ledger_.assumptions]
         claim = replace(
             super().privacy(),
             delta=0.0,
             unit="every record given to fit",
             arithmetic="exact integers",
-            assumed_public=("the classifier", *facts),
+            assumed_public=(*given, *facts),
             records=None,
             records_error=0,
         )

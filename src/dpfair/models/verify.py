@@ -16,6 +16,7 @@ from dpfair.errors import (
 from dpfair.methods.base import PrivateClassifier
 from dpfair.models.file import load_model, model_from_bytes, same_release
 from dpfair.privacy.events import parts
+from dpfair.privacy.ledger import Ledger
 from dpfair.privacy.ledger_file import LedgerFile
 from dpfair.privacy.plan import whole_event
 
@@ -59,20 +60,34 @@ def verify_model(
         rule = "accepts scores above one half"
     found = [
         Check("rule", True, rule),
-        Check("certificate", True, "derived from the released counts and the account"),
+        Check("certificate", True, _derived_from(model)),
         _plan_check(model),
-        Check(
-            "account",
-            True,
-            f"epsilon {model.ledger_.spent:.4f} of {model.ledger_.epsilon:g} at delta "
-            f"{model.ledger_.delta:g}, computed anew from {len(model.ledger_.entries)} charges",
-        ),
+        Check("account", True, _account(model.ledger_)),
     ]
     leaks = certificate.privacy.leaks
     found.append(
         Check("privacy", not leaks, "; ".join(leaks) or "nothing was read without being paid for")
     )
     return [*found, *_ledger_checks(model, ledger, learner)]
+
+
+def _derived_from(model: PrivateClassifier) -> str:
+    sources = ["the released counts"] if model.fitted_.releases else []
+    sources += ["the account"] if model.ledger_.entries else []
+    return f"derived from {' and '.join(sources) or 'the settings: nothing was released or paid'}"
+
+
+def _account(ledger: Ledger) -> str:
+    """What was spent; the delta of a ledger says nothing if no charge uses it."""
+    if not ledger.entries:
+        return "nothing was charged"
+    delta = "pure, no delta" if ledger.pure else f"at delta {ledger.delta:g}"
+    anew = f"computed anew from {_charges(len(ledger.entries))}"
+    return f"epsilon {ledger.spent:.4f} of {ledger.epsilon:g}, {delta}, {anew}"
+
+
+def _charges(count: int) -> str:
+    return f"{count} charge" if count == 1 else f"{count} charges"
 
 
 def _plan_check(model: PrivateClassifier) -> Check:
@@ -85,7 +100,9 @@ def _plan_check(model: PrivateClassifier) -> Check:
     except (InputError, BudgetError) as error:
         return Check("plan", False, f"the settings lead to no plan: {error}")
     if derived.agrees(model.plan_):
-        return Check("plan", True, f"the settings lead to these {len(derived.steps)} charges")
+        return Check(
+            "plan", True, f"the settings lead to {_charges(len(derived.steps))}, as stated"
+        )
     return Check("plan", False, "the settings lead to other charges")
 
 
@@ -99,7 +116,7 @@ def _ledger_checks(model: PrivateClassifier, path: str | Path | None, learner: A
         file.verify()
     except LedgerFileError as error:
         return [Check("ledger", False, str(error))]
-    intact = Check("ledger", True, f"{len(file.entries)} charges, each chained to the one before")
+    intact = Check("ledger", True, f"{_charges(len(file.entries))}, each chained to the one before")
     return [intact, _payment_check(model, file, learner)]
 
 
