@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import warnings
 
 import numpy as np
 import polars as pl
@@ -15,6 +16,7 @@ from dpfair.certificate.text import round_down, round_up
 from dpfair.cli.frontier import remarks, table
 from dpfair.fairness.frontier import FrontierPoint
 from dpfair.fairness.rules import Rule
+from dpfair.methods import METHODS
 
 
 @pytest.fixture(scope="module")
@@ -462,3 +464,32 @@ def test_without_arguments_the_help_is_shown(capsys):
     assert code == 0
     assert "Usage: dpfair" in out
     assert err == ""
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_schema_without_groups_gives_a_private_model_that_is_not_made_fair(
+    method, folder, capsys, tmp_path
+):
+    if "classifier" in METHODS[method]().get_params():
+        pytest.skip("needs a classifier, so the command line does not fit it")
+    schema = {name: fact for name, fact in LOANS.items() if name != "sensitive"}
+    (tmp_path / "schema.json").write_text(json.dumps(schema))
+    asked = ["fit", folder / "loans.csv", "--schema", tmp_path / "schema.json", "--epsilon", "2"]
+    asked += ["--method", method]
+    code, _, err = run(capsys, *asked, "--dry-run")
+    assert (code, "No sensitive column" in err) == (0, bool(METHODS[method].without_groups))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        code, out, err = run(capsys, *asked, "--out", tmp_path / "m")
+    assert code == 0, err
+    warned = any("No sensitive column" in str(w.message) for w in caught)
+    assert warned == bool(METHODS[method].without_groups)
+    assert "Privacy: epsilon = 2" in out
+    assert "Fairness: NOT CERTIFIED" in out
+    for command, *more in (
+        ["verify"],
+        ["predict", folder / "loans.csv"],
+        ["evaluate", folder / "loans.csv"],
+        ["report", "--out", tmp_path / "r.html"],
+    ):
+        assert run(capsys, command, tmp_path / "m", *more)[0] == 0

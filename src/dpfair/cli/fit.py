@@ -246,6 +246,8 @@ def _show_plan(model: PrivateClassifier, plan: FitPlan, schema: Schema, *, as_js
     ledger = plan.total()
     if model.unit is None and (weak := delta_warning(ledger.delta, schema.rows)):
         say(f"dpfair: warning: {weak}")
+    if schema.sensitive is None and model.without_groups:
+        say(f"dpfair: warning: {model.without_groups}")
     if as_json:
         name, settings = model_settings(model)
         print_json(
