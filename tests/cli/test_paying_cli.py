@@ -78,6 +78,18 @@ def test_a_job_tried_again_gets_the_same_model_for_nothing(folder, capsys):
     assert "Accuracy" in out
 
 
+def test_an_earlier_result_is_not_taken_for_one_of_other_data(folder, capsys):
+    """A key is not bound to the records, so the output says that they were not read."""
+    job = ("--key", "nightly", "--out", "m.dpfair")
+    code, out, _ = fit(capsys, *job)
+    assert (code, "Earlier result" in out) == (0, False)
+    code, out, err = fit(capsys, *job, data="other.csv")
+    assert out.startswith("Earlier result of the job 'nightly'; DATA was not read.\n")
+    assert "other data need another key" in err
+    assert json.loads(fit(capsys, *job, "--json", data="other.csv")[1])["earlier"] is True
+    assert json.loads(fit(capsys, "--json", "--out", "n.dpfair")[1])["earlier"] is False
+
+
 def test_a_job_that_crashed_after_paying_is_not_drawn_again(folder, capsys):
     """The same job from Python pays, and keeps nothing in the ledger."""
     payer = ChargeTo("loans.ledger", key="nightly")
@@ -194,10 +206,11 @@ def test_paid_metrics_can_be_published_and_are_released_once_per_key(folder, cap
     assert "internal" not in err
     assert "epsilon = 0.2, paid for these numbers" in first
     code, second, err = run(capsys, *asked)
-    assert second == first
+    assert second == f"Earlier result of the job 'metrics'; DATA was not read.\n{first}"
     assert "done before" in err
     code, out, _ = run(capsys, *asked, "--json")
     assert json.loads(out)["internal"] is False
+    assert json.loads(out)["earlier"] is True
     assert len(LedgerFile("loans.ledger").entries) == 2
 
 

@@ -48,7 +48,9 @@ def evaluate(
     if private_epsilon is not None:
         earlier = kept_numbers(to, lambda: check_budget(fitted, epsilon=private_epsilon, ledger=to))
         if earlier is not None:
-            _show_private(earlier, as_json=as_json)
+            if not as_json:
+                print(f"Earlier result of the job {key!r}; DATA was not read.")
+            _show_private({**earlier, "earlier": True}, as_json=as_json)
             return
     frame = read_data(data)
     name = fitted.schema_.label.name
@@ -61,7 +63,7 @@ def evaluate(
         try:
             keep_numbers(to, paid.to_json())
         finally:  # they are paid for, also if the ledger has no room for them
-            _show_private(paid.to_json(), as_json=as_json)
+            _show_private({**paid.to_json(), "earlier": False}, as_json=as_json)
         return
     result = measure(fitted, table, frame[name])
     if as_json:

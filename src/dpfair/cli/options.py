@@ -66,7 +66,10 @@ LedgerScope = Annotated[
 ]
 LedgerKey = Annotated[
     str | None,
-    typer.Option(help="A name for this job: run again, it returns the same result at no cost."),
+    typer.Option(
+        help="A name for this job: run again, it returns the same result at no cost, without reading "
+        "DATA."
+    ),
 ]
 NewScope = Annotated[
     bool,
