@@ -42,7 +42,7 @@ class ModelFileError(InputError):
 
 
 class MissingCodeError(ModelFileError):
-    """A model file needs code that it does not hold and that was not given."""
+    """A model file needs code that it does not hold; none was given, or another one."""
 
 
 class DataIntegrityError(InputError):

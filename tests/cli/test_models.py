@@ -58,7 +58,7 @@ def test_every_command_takes_the_learner(command, own_model, capsys):
     arguments = [command, own_model, *COMMANDS[command]]
     assert cli.run(arguments) == 2
     err = capsys.readouterr().err
-    assert err.startswith("dpfair: The model file own.dpfair cannot be read alone.")
+    assert err.startswith("dpfair: The model file own.dpfair cannot be read here.")
     assert "'Mine'" in err
     assert "--learner MODULE:CLASS" in err
     assert "not a valid" not in err
@@ -75,7 +75,7 @@ def test_every_command_takes_the_learner(command, own_model, capsys):
         (":Mine", "MODULE:CLASS"),
         ("own_learner:Needy", "no arguments"),
         ("own_learner:NOT_A_LEARNER", "to be a learner"),
-        ("own_learner:Other", "'Mine'"),
+        ("own_learner:Other", "trained by 'Mine', and the learner that was given is another one"),
     ],
 )
 def test_other_names_are_refused_in_one_sentence(learner, said, own_model, capsys):

@@ -67,8 +67,8 @@ LedgerScope = Annotated[
 LedgerKey = Annotated[
     str | None,
     typer.Option(
-        help="A name for this job: run again, it returns the same result at no cost, without reading "
-        "DATA."
+        help="A name for this job: run again, it returns the same result at no cost and does not "
+        "read DATA."
     ),
 ]
 NewScope = Annotated[

@@ -25,7 +25,7 @@ from dpfair.data.encode import as_texts, level_codes
 from dpfair.data.infer import infer_levels
 from dpfair.data.schema import Schema
 from dpfair.data.text import text_of
-from dpfair.errors import InputError, PrivacyLeakWarning
+from dpfair.errors import InputError, MissingCodeError, PrivacyLeakWarning
 from dpfair.fairness.counting import release_accepted, release_exact, release_table, table_events
 from dpfair.fairness.release import HALF, Release
 from dpfair.fairness.rules import parity_rule
@@ -272,7 +272,7 @@ class FairPostProcessor(PrivateClassifier):
             classifier = classifier.given
         self.classifier_ = GroupClassifier(classifier, self.schema_.groups, self.classes_)
         if not np.array_equal(self.classifier_.classes, self.classes_):
-            raise InputError("The classifier has other classes than the model.")
+            raise MissingCodeError("The classifier that was given has other classes.")
         return ClassifierScorer(self.classifier_)
 
     def choose(self, fitted: Fitted) -> Fitted:

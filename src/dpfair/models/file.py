@@ -12,13 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from dpfair.errors import (
-    BudgetError,
-    InputError,
-    MissingCodeError,
-    ModelFileError,
-    ReceiptError,
-)
+from dpfair.errors import BudgetError, InputError, ModelFileError, ReceiptError
 from dpfair.files import write_file
 from dpfair.methods.base import PrivateClassifier
 from dpfair.methods.limits import MAX_BYTES, check_charges, check_release
@@ -132,10 +126,9 @@ def load_model(path: str | Path, *, classifier: Any = None, learner: Any = None)
         raise ModelFileError(f"The model file {name} is larger than {MAX_BYTES >> 20} MB.")
     try:
         return rebuild(*read_content(path), classifier=classifier, learner=learner)
-    except MissingCodeError as error:
-        raise MissingCodeError(
-            f"The model file {name} cannot be read alone. {_printable(str(error))}"
-        ) from error
+    except ModelFileError as error:  # of another version, or not complete without its code
+        found = f"The model file {name} cannot be read here. {_printable(str(error))}"
+        raise type(error)(found) from error
     except _MALFORMED as error:
         detail = str(error) if isinstance(error, InputError) else "Its content is malformed."
         raise ModelFileError(

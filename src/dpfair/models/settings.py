@@ -84,7 +84,7 @@ def _nested(key: str, data: Any, classifier: Any, learner: Any) -> Any:
         return _learner_from_json(data, learner)
     trained_here = data["trained_here"] is not False
     if classifier is not None and not is_fitted(classifier):
-        raise InputError("The classifier that was given for it is not fitted.")
+        raise MissingCodeError("The classifier that was given for it is not fitted.")
     return StoredClassifier(trained_here, classifier)
 
 
@@ -109,16 +109,22 @@ def _learner_from_json(data: dict[str, Any], given: Any) -> Any:
         if given is None or type(given).__name__ != name or type(given) in LEARNERS.values():
             if given is None and name in LEARNERS:
                 raise InputError("The settings of its learner are missing.")
-            raise MissingCodeError(
-                f"It was trained by {name[:50]!r}, which is not a learner of dpfair, and a file "
-                "holds no code: give that learner with learner= in Python, or with "
-                "--learner MODULE:CLASS on the command line."
-            )
+            raise MissingCodeError(_needed(name[:50], given))
         return given
     if name not in LEARNERS:
         raise InputError("Its learner is none of dpfair's.")
     kind = LEARNERS[name]
     return kind(**_checked(kind, settings, set(kind()._get_param_names())))
+
+
+def _needed(name: str, given: Any) -> str:
+    if given is not None:
+        return f"It was trained by {name!r}, and the learner that was given is another one."
+    return (
+        f"It was trained by {name!r}, which is not a learner of dpfair, and a file holds no code: "
+        "give that learner with learner= in Python, or with --learner MODULE:CLASS on the command "
+        "line."
+    )
 
 
 def _checked(kind: type[Any], settings: dict[str, Any], names: set[str]) -> dict[str, Any]:
