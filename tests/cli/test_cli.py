@@ -9,6 +9,7 @@ import warnings
 import numpy as np
 import polars as pl
 import pytest
+from cli.commands import run, run_json
 from sample_tables import LOANS, make_loans
 
 from dpfair import Schema, cli
@@ -41,19 +42,6 @@ def folder(tmp_path_factory):
 
 def fit_options(path, data="loans.csv"):
     return [str(path / data), "--epsilon", "2", "--schema", str(path / "schema.toml")]
-
-
-def run(capsys, *arguments):
-    capsys.readouterr()
-    code = cli.run([str(a) for a in arguments])
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
-
-
-def run_json(capsys, *arguments):
-    code, out, _ = run(capsys, *arguments, "--json")
-    assert code == 0
-    return json.loads(out)
 
 
 def test_fit_prints_one_object_with_the_promised_fields(folder, capsys):

@@ -7,6 +7,7 @@ import os
 from types import SimpleNamespace
 
 import pytest
+from cli.commands import run
 from sample_tables import LOANS, make_loans
 
 from dpfair import (
@@ -15,7 +16,6 @@ from dpfair import (
     LogisticLearner,
     PrivateFairClassifier,
     Schema,
-    cli,
 )
 from dpfair.learners import LEARNERS
 
@@ -30,12 +30,6 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "loans.json").write_text(json.dumps(LOANS))
     LedgerFile.create("loans.ledger", 2, 1e-5, name="loans")
     return tmp_path
-
-
-def run(capsys, *arguments):
-    code = cli.run([str(a) for a in arguments])
-    out, err = capsys.readouterr()
-    return code, out, err
 
 
 def fit(capsys, *more, data="loans.csv", epsilon=1):

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 from unittest.mock import patch
 
+from audit.broken_noise import again
+
 __all__ = ["MUTANTS", "Mutant", "again", "mutant", "patched"]
 
 
@@ -48,19 +50,6 @@ def patched(*changes: tuple[Any, str, Any]) -> ExitStack:
     for owner, name, value in changes:
         stack.enter_context(patch.object(owner, name, value))
     return stack
-
-
-def again(sampler):
-    """Every second call gives what the one before it gave."""
-    made = []
-
-    def same(self, *asked):
-        if made:
-            return made.pop()
-        made.append(sampler(self, *asked))
-        return made[0]
-
-    return same
 
 
 def _forget() -> None:
