@@ -15,6 +15,7 @@ __all__ = [
     "InputError",
     "LedgerFileError",
     "LedgerTamperedError",
+    "MissingCodeError",
     "ModelFileError",
     "NoRuleError",
     "PaidBeforeError",
@@ -39,6 +40,10 @@ class SchemaError(InputError):
 
 class ModelFileError(InputError):
     """A model file is unreadable, malformed or hostile."""
+
+
+class MissingCodeError(ModelFileError):
+    """A model file needs code that it does not hold; none was given, or another one."""
 
 
 class DataIntegrityError(InputError):

@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+from sample_models import KINDS, fitted
 from trust.levels import asked
 
 from dpfair.certificate import FairnessClaim, rule_claim
@@ -167,3 +168,13 @@ def test_rare_labels_do_not_make_a_bound_a_matter_of_luck(notion):
         bounds.append(claim.gap_bound)
     assert max(bounds) <= 2 * min(bounds)
     assert min(bounds) > 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_leaked_is_neither_public_nor_promised(kind):
+    certificate = fitted(kind).certificate_
+    leaks, public = " ".join(certificate.privacy.leaks), certificate.privacy.assumed_public
+    assert not ("classifier was trained" in leaks and "the classifier" in public)
+    assert not ("schema was read off" in leaks and any("the schema" in fact for fact in public))
+    first = [sentence.partition(":")[0] for sentence in certificate.sentences()]
+    assert ("NOT PRIVATE" in first) != ("Privacy" in first)

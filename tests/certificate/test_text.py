@@ -39,9 +39,18 @@ def test_privacy_is_said_with_its_budget_and_its_leaks():
     )
     assert said("NOT PRIVATE") == ""
     assert said("NOT PRIVATE", leaks=["a", "b"]) == "NOT PRIVATE: a; b."
-    assert "Judged" not in said("Privacy", leaks=["a"])
+    assert said("Privacy", leaks=["a"]) == ""
+    assert said("Account", leaks=["a"]) == ""  # nothing was spent
     assert said("Assumed public") == "Assumed public: the schema."
     assert said("Arithmetic") == "Arithmetic: exact integers."
+    leaking = replace(privacy_claim(leaks=["a"]), spent=0.5, relation="replace_one")
+    [_, account, *_] = sentences(leaking, chosen_claim())
+    assert account == (
+        "Account (not a promise): epsilon = 1, delta = 1e-05 for every feature of every record "
+        "(replace one; tight composition, 0.5000 spent)."
+    )
+    nothing = replace(privacy_claim(), assumed_public=())
+    assert "Assumed public: nothing." in sentences(nothing, chosen_claim())
     unlimited = replace(privacy_claim(), epsilon=math.inf)
     assert not any(s.startswith("Privacy") for s in sentences(unlimited, chosen_claim()))
 

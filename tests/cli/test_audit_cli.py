@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 import typer
+from cli import commands
 from sample_tables import LOANS, make_loans
 
 from dpfair import (
@@ -15,7 +16,6 @@ from dpfair import (
     InputError,
     LogisticLearner,
     Schema,
-    cli,
     save_model,
 )
 from dpfair.audit.catalogue import CATALOGUE, Method, small_model
@@ -56,10 +56,7 @@ class NoNoise(Listening):
 
 
 def run(capsys, *arguments):
-    capsys.readouterr()
-    code = cli.run(["audit", *map(str, arguments)])
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
+    return commands.run(capsys, "audit", *arguments)
 
 
 def shown(capsys, report, *, as_json=False):

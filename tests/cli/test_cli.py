@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+import warnings
 
 import numpy as np
 import polars as pl
 import pytest
+from cli.commands import run, run_json
 from sample_tables import LOANS, make_loans
 
 from dpfair import Schema, cli
@@ -15,6 +17,7 @@ from dpfair.certificate.text import round_down, round_up
 from dpfair.cli.frontier import remarks, table
 from dpfair.fairness.frontier import FrontierPoint
 from dpfair.fairness.rules import Rule
+from dpfair.methods import METHODS
 
 
 @pytest.fixture(scope="module")
@@ -39,19 +42,6 @@ def folder(tmp_path_factory):
 
 def fit_options(path, data="loans.csv"):
     return [str(path / data), "--epsilon", "2", "--schema", str(path / "schema.toml")]
-
-
-def run(capsys, *arguments):
-    capsys.readouterr()
-    code = cli.run([str(a) for a in arguments])
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
-
-
-def run_json(capsys, *arguments):
-    code, out, _ = run(capsys, *arguments, "--json")
-    assert code == 0
-    return json.loads(out)
 
 
 def test_fit_prints_one_object_with_the_promised_fields(folder, capsys):
@@ -129,7 +119,9 @@ def test_frontier_prints_every_tolerance_with_its_bounds(folder, capsys):
     assert odds["notion"] == "equalized_odds"
     assert len(odds["points"]) > 5
     code, out, err = run(capsys, "frontier", model, "--tolerances", "0,0.1")
-    assert (code, err) == (0, "")
+    assert code == 0
+    assert err.startswith("dpfair: the model's own rule has the bounds of its certificate;")
+    assert err.count("\n") == 1
     assert len(out.splitlines()) == 3
     assert f">= {round_down(result['points'][0]['accuracy_bound'])}" in out
 
@@ -460,3 +452,32 @@ def test_without_arguments_the_help_is_shown(capsys):
     assert code == 0
     assert "Usage: dpfair" in out
     assert err == ""
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_schema_without_groups_gives_a_private_model_that_is_not_made_fair(
+    method, folder, capsys, tmp_path
+):
+    if "classifier" in METHODS[method]().get_params():
+        pytest.skip("needs a classifier, so the command line does not fit it")
+    schema = {name: fact for name, fact in LOANS.items() if name != "sensitive"}
+    (tmp_path / "schema.json").write_text(json.dumps(schema))
+    asked = ["fit", folder / "loans.csv", "--schema", tmp_path / "schema.json", "--epsilon", "2"]
+    asked += ["--method", method]
+    code, _, err = run(capsys, *asked, "--dry-run")
+    assert (code, "No sensitive column" in err) == (0, bool(METHODS[method].without_groups))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        code, out, err = run(capsys, *asked, "--out", tmp_path / "m")
+    assert code == 0, err
+    warned = any("No sensitive column" in str(w.message) for w in caught)
+    assert warned == bool(METHODS[method].without_groups)
+    assert "Privacy: epsilon = 2" in out
+    assert "Fairness: NOT CERTIFIED" in out
+    for command, *more in (
+        ["verify"],
+        ["predict", folder / "loans.csv"],
+        ["evaluate", folder / "loans.csv"],
+        ["report", "--out", tmp_path / "r.html"],
+    ):
+        assert run(capsys, command, tmp_path / "m", *more)[0] == 0

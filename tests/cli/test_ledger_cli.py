@@ -7,6 +7,7 @@ import os
 import sqlite3
 
 import pytest
+from cli import commands
 from privacy.ledger_file.forging import forge_rows, make_first_format
 from sample_tables import LOANS
 
@@ -34,24 +35,15 @@ def ledger(path):
 
 
 def run(capsys, *arguments):
-    capsys.readouterr()
-    code = cli.run(["ledger", *map(str, arguments)])
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
+    return commands.run(capsys, "ledger", *arguments)
 
 
 def run_json(capsys, *arguments, code=0):
-    found, out, _ = run(capsys, *arguments, "--json")
-    assert found == code
-    return json.loads(out)
+    return commands.run_json(capsys, "ledger", *arguments, code=code)
 
 
 def refused(capsys, *arguments, code=2):
-    found, out, said = run(capsys, *arguments)
-    assert (found, out) == (code, "")
-    assert said.startswith("dpfair: ")
-    assert said.count("\n") == 1
-    return said
+    return commands.refused(capsys, "ledger", *arguments, code=code)
 
 
 def init(path, *options):

@@ -6,20 +6,14 @@ import json
 
 import polars as pl
 import pytest
+from cli.commands import run
 from sample_tables import LOANS, make_loans
 
-from dpfair import FairPostProcessor, LedgerFile, cli, save_model
+from dpfair import FairPostProcessor, LedgerFile, save_model
 from dpfair.cli.settings import methods_from_tables, settings_of
 from dpfair.learners import LEARNERS
 from dpfair.methods import METHODS
 from dpfair.methods.fair_classifier import PrivateFairClassifier
-
-
-def run(capsys, *arguments):
-    capsys.readouterr()
-    code = cli.run([str(a) for a in arguments])
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
 
 
 def test_the_list_has_one_line_for_every_method_and_learner(capsys):

@@ -8,6 +8,7 @@ import os
 
 import polars as pl
 import pytest
+from cli.commands import refused
 from sample_tables import LOANS, make_loans
 
 from dpfair import LedgerFile, LogisticLearner, cli, load_model
@@ -47,16 +48,6 @@ def folder(model, tmp_path, monkeypatch):
 
 def contents(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
-
-
-def refused(capsys, *arguments, code=2):
-    capsys.readouterr()
-    found = cli.run([str(a) for a in arguments])
-    out, said = capsys.readouterr()
-    assert (found, out) == (code, "")
-    assert said.startswith("dpfair: ")
-    assert said.count("\n") == 1
-    return said
 
 
 FIT = ["fit", "loans.csv", "--schema", "loans.json", "--ledger", "loans.ledger", "--mode", "reuse"]

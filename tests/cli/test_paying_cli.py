@@ -7,6 +7,7 @@ import os
 from types import SimpleNamespace
 
 import pytest
+from cli.commands import run
 from sample_tables import LOANS, make_loans
 
 from dpfair import (
@@ -15,7 +16,6 @@ from dpfair import (
     LogisticLearner,
     PrivateFairClassifier,
     Schema,
-    cli,
 )
 from dpfair.learners import LEARNERS
 
@@ -30,12 +30,6 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "loans.json").write_text(json.dumps(LOANS))
     LedgerFile.create("loans.ledger", 2, 1e-5, name="loans")
     return tmp_path
-
-
-def run(capsys, *arguments):
-    code = cli.run([str(a) for a in arguments])
-    out, err = capsys.readouterr()
-    return code, out, err
 
 
 def fit(capsys, *more, data="loans.csv", epsilon=1):
@@ -76,6 +70,18 @@ def test_a_job_tried_again_gets_the_same_model_for_nothing(folder, capsys):
     assert (folder / "one.dpfair").read_bytes() == (folder / "two.dpfair").read_bytes()
     assert LedgerFile("loans.ledger").spent == spent
     assert "Accuracy" in out
+
+
+def test_an_earlier_result_is_not_taken_for_one_of_other_data(folder, capsys):
+    """A key is not bound to the records, so the output says that they were not read."""
+    job = ("--key", "nightly", "--out", "m.dpfair")
+    code, out, _ = fit(capsys, *job)
+    assert (code, "Earlier result" in out) == (0, False)
+    code, out, err = fit(capsys, *job, data="other.csv")
+    assert out.startswith("Earlier result of the job 'nightly'; DATA was not read.\n")
+    assert "other data need another key" in err
+    assert json.loads(fit(capsys, *job, "--json", data="other.csv")[1])["earlier"] is True
+    assert json.loads(fit(capsys, "--json", "--out", "n.dpfair")[1])["earlier"] is False
 
 
 def test_a_job_that_crashed_after_paying_is_not_drawn_again(folder, capsys):
@@ -194,10 +200,11 @@ def test_paid_metrics_can_be_published_and_are_released_once_per_key(folder, cap
     assert "internal" not in err
     assert "epsilon = 0.2, paid for these numbers" in first
     code, second, err = run(capsys, *asked)
-    assert second == first
+    assert second == f"Earlier result of the job 'metrics'; DATA was not read.\n{first}"
     assert "done before" in err
     code, out, _ = run(capsys, *asked, "--json")
     assert json.loads(out)["internal"] is False
+    assert json.loads(out)["earlier"] is True
     assert len(LedgerFile("loans.ledger").entries) == 2
 
 

@@ -8,7 +8,14 @@ import polars as pl
 import pytest
 from sample_tables import LOANS, make_loans
 
-from dpfair import LogisticLearner, PrivateFairClassifier, cli
+from dpfair import (
+    LogisticLearner,
+    PrivateFairClassifier,
+    PrivateLogisticRegression,
+    Schema,
+    cli,
+    save_model,
+)
 from dpfair.learners import LEARNERS
 from dpfair.methods import METHODS
 
@@ -69,3 +76,22 @@ def test_predict_encodes_and_scores_once(counting, capsys, tmp_path):
     decisions = pl.read_csv(capsys.readouterr().out.encode())
     assert decisions.height == 300
     assert SEEN == ["encode 300", "score 300"]
+
+
+def test_scores_of_a_method_without_a_lottery_are_called_scores(tmp_path, capsys):
+    X, y = make_loans(300)
+    X.write_csv(tmp_path / "loans.csv")
+    schema = Schema.from_dict(LOANS)
+    models = {
+        "score": PrivateLogisticRegression(2, schema=schema, steps=20),
+        "acceptance_probability": PrivateFairClassifier(2, schema=schema, mode="reuse"),
+    }
+    for column, model in models.items():
+        save_model(model.fit(X, y), tmp_path / "m")
+        assert cli.run(["predict", str(tmp_path / "m"), str(tmp_path / "loans.csv")]) == 0
+        out, err = capsys.readouterr()
+        table = pl.read_csv(out.encode())
+        assert table.columns == ["decision", column]
+        assert ("without a lottery" in err) == (column == "score")
+        if column == "score":
+            assert table["decision"].eq("yes").equals(table["score"] > 0.5)

@@ -38,6 +38,7 @@ def test_the_learner_trains_a_private_fair_model(names):
 def test_its_model_is_read_back(names):
     model, again, X = names["model"], names["again"], names["data"].X[:500]
     assert again.certificate_ == model.certificate_
+    assert all(check.passed is not False for check in names["checks"])
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
     for wrong in ({}, {"odds": np.zeros(3)}):
         with pytest.raises(InputError):

@@ -6,9 +6,21 @@ import math
 
 import numpy as np
 
+from dpfair.fairness.dither import Window
 from dpfair.fairness.release import Release
 
 EDGES = np.arange(1, 20) / 20
+
+
+def discrete_laplace(rng, t: float, shape) -> np.ndarray:
+    """Differences of two geometric variables, independent of the library's formulas."""
+    if math.isinf(t):
+        return np.zeros(shape, dtype=np.int64)
+    return rng.geometric(-math.expm1(-t), shape) - rng.geometric(-math.expm1(-t), shape)
+
+
+def window(low, high, mass=0.2, size=5000.0) -> Window:
+    return Window((low, high), (mass,), rate=0.3, size=size)
 
 
 def table(sizes, *, edges=EDGES, noise=math.inf, grain=None, dependence="", seed=0) -> Release:
@@ -20,9 +32,7 @@ def table(sizes, *, edges=EDGES, noise=math.inf, grain=None, dependence="", seed
         scores = rng.beta(1.5 + 0.5 * a, 3, n)
         labels = (rng.random(n) < scores).astype(int)
         np.add.at(counts[a], (labels, np.searchsorted(grid[a], scores, side="right")), 1)
-    if math.isfinite(noise):
-        p = -math.expm1(-noise)
-        counts += rng.geometric(p, counts.shape) - rng.geometric(p, counts.shape)
+    counts += discrete_laplace(rng, noise, counts.shape)
     names = tuple("abcdef"[: len(sizes)])
     return Release(names, grid, counts, (noise,) * len(sizes), None, dependence, grain)
 

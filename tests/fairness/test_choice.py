@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from fairness.tables import EDGES, table
+from fairness.tables import EDGES, table, window
 
 from dpfair.errors import FairnessWarning
 from dpfair.fairness.choice import best_rule, corrected_rule, placed_rule, planned_rule
 from dpfair.fairness.counting import exact_counts
-from dpfair.fairness.dither import GRAIN, Window, placement_grid
+from dpfair.fairness.dither import GRAIN, placement_grid
 from dpfair.fairness.estimate import estimated_masses, labelled_counts
 from dpfair.fairness.goal import Goal
 from dpfair.fairness.lottery import Choice
@@ -27,10 +27,6 @@ PARITY = Goal(NOTIONS["demographic_parity"])
 
 def decided(release, goal=PARITY, *, smallest=50, small_groups="merge", families=None):
     return best_rule(release, goal, smallest=smallest, small_groups=small_groups, families=families)
-
-
-def window(low, high) -> Window:
-    return Window((low, high), (0.2,), rate=0.3, size=5000.0)
 
 
 @pytest.mark.parametrize("notion", NOTIONS.values(), ids=NOTIONS)

@@ -2,14 +2,11 @@
 
 import numpy as np
 import pytest
+from fairness.tables import window
 
-from dpfair.fairness.dither import GRAIN, MAX_PLACED_BINS, Window, dithered, placement_grid
+from dpfair.fairness.dither import GRAIN, MAX_PLACED_BINS, dithered, placement_grid
 from dpfair.fairness.lottery import Choice
 from dpfair.fairness.release import score_grid
-
-
-def window(low, high, mass=0.2, size=5000.0) -> Window:
-    return Window((low, high), (mass,), rate=0.3, size=size)
 
 
 def test_counted_and_decided_shares_agree():

@@ -5,17 +5,12 @@ import time
 
 import numpy as np
 import pytest
+from fairness.tables import discrete_laplace
 from scipy import stats
 
 from dpfair.errors import InputError
 from dpfair.fairness.limits import limit
 from dpfair.fairness.rates import SIZE_SHARE, NoisyRate
-
-
-def discrete_laplace(rng, noise, size):
-    """Difference of two geometric variables, independent of the library's formulas."""
-    p = -math.expm1(-noise)
-    return rng.geometric(p, size) - rng.geometric(p, size)
 
 
 def brute_pmf(n, p, noise, cells=1, reach=400):

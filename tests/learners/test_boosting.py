@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from learners.recording import Recording
 
 from dpfair import (
     BoostingLearner,
@@ -22,7 +23,7 @@ from dpfair.learners.protocols import TrainingBudget
 from dpfair.learners.trees import BoostedScorer, RandomTrees
 from dpfair.privacy.accountants import epsilon_of
 from dpfair.privacy.events import compose, has_floating_noise, noisy_table
-from dpfair.privacy.noise import Noise, noise_from
+from dpfair.privacy.noise import noise_from
 
 
 def test_the_structure_depends_on_the_schema_alone(loans, loan_schema):
@@ -57,19 +58,6 @@ def test_plan_costs_the_budget_beside_other_events(loan_schema):
     linear = descent.steps / descent.noise_multiplier**2
     trees = plan.trees / plan.multiplier**2
     assert trees / (linear + trees) == pytest.approx(0.25)
-
-
-class Recording(Noise):
-    """Remembers questions and answers, or gives the answers of another run."""
-
-    def __init__(self, answers=None):
-        super().__init__(5)
-        self.questions, self.answers, self.given = [], [], answers
-
-    def answer(self, question, noisy):
-        self.questions.append(question)
-        self.answers.append(noisy() if self.given is None else self.given[len(self.answers)])
-        return self.answers[-1]
 
 
 def test_one_record_moves_the_leaf_sums_within_the_stated_sensitivity(loans, loan_schema):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from learners.recording import Recording
 from scipy.special import expit
 
 from dpfair.errors import InputError
@@ -253,19 +254,6 @@ def test_compiled_or_not_the_run_is_the_same(rate):
     assert (
         run(plan, design, labels, compiled=True) == run(plan, design, labels, compiled=False)
     ).all()
-
-
-class Recording(Noise):
-    """Remembers questions and answers, or gives the answers of another run."""
-
-    def __init__(self, answers=None):
-        super().__init__(5)
-        self.questions, self.answers, self.given = [], [], answers
-
-    def answer(self, question, noisy):
-        self.questions.append(question)
-        self.answers.append(noisy() if self.given is None else self.given[len(self.answers)])
-        return self.answers[-1]
 
 
 def test_neighbours_stay_within_the_sensitivity_at_every_step():

@@ -7,35 +7,29 @@ import math
 
 import numpy as np
 import pytest
+from methods.accepting import says, table
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
-from dpfair import Algorithm1, FairPostProcessor, InputError, load_model, save_model
+from dpfair import Algorithm1, FairPostProcessor, InputError
+
+BOTH = pytest.mark.parametrize("method", [Algorithm1, FairPostProcessor])
+"""The class, and the post-processor without a budget."""
 
 
-def table(accepted=(30, 60), sizes=(100, 100)):
-    """Column 0 is the group, column 1 the classifier's output, column 2 tells records apart."""
-    rows = []
-    for group, (positive, size) in enumerate(zip(accepted, sizes, strict=True)):
-        rows += [[group, int(i < positive), i] for i in range(size)]
-    return np.array(rows)
-
-
-def says(X):
-    return X[:, 1]
-
-
+@BOTH
 @pytest.mark.parametrize(("accepted", "high", "low"), [((60, 30), 0, 1), ((30, 60), 1, 0)])
-def test_the_flips_are_the_papers(accepted, high, low):
-    rule = Algorithm1(says, sensitive=0).fit(table(accepted)).rule_.accept
+def test_the_flips_are_the_papers(method, accepted, high, low):
+    rule = method(says, sensitive=0).fit(table(accepted)).rule_.accept
     big, small = max(accepted) / 100, min(accepted) / 100
     assert rule[high] == pytest.approx([0, (big + small) / (2 * big)])
     assert rule[low] == pytest.approx([(big - small) / (2 * (1 - small)), 1])
 
 
-def test_all_groups_come_to_the_middle_of_their_rates():
+@BOTH
+def test_all_groups_come_to_the_middle_of_their_rates(method):
     X = table((20, 255, 10), (100, 300, 200))  # 0.2, 0.85 and 0.05
-    accept = Algorithm1(says, sensitive=0).fit(X).predict_proba(X)[:, 1]
+    accept = method(says, sensitive=0).fit(X).predict_proba(X)[:, 1]
     for group in range(3):
         assert accept[X[:, 0] == group].mean() == pytest.approx((0.85 + 0.05) / 2)
 
@@ -48,11 +42,14 @@ def test_it_is_the_post_processor_without_noise():
     np.testing.assert_array_equal(one.predict(X), other.predict(X))
 
 
-def test_it_has_no_budget_and_never_claims_privacy():
-    assert not {"epsilon", "delta", "ledger", "relation"} & set(
-        inspect.signature(Algorithm1).parameters
-    )
-    model = Algorithm1(says, sensitive=0).fit(table())
+def test_it_has_no_budget():
+    parameters = inspect.signature(Algorithm1).parameters
+    assert not {"epsilon", "delta", "ledger", "relation"} & set(parameters)
+
+
+@BOTH
+def test_it_never_claims_privacy(method):
+    model = method(says, sensitive=0).fit(table())
     assert model.plan_.steps == ()
     assert model.ledger_.entries == ()
     privacy = model.certificate_.privacy
@@ -88,18 +85,6 @@ def test_a_clone_has_the_same_parameters():
     model = Algorithm1(says, sensitive=0, confidence=0.9, random_state=1)
     assert clone(model).get_params() == model.get_params()
     assert model.set_params(confidence=0.8).fit(table()).certificate_.fairness.confidence == 0.8
-
-
-def test_it_survives_its_file(tmp_path):
-    X = table((20, 85), (90, 300))
-    model = Algorithm1(says, sensitive=0, held_out=True).fit(X)
-    path = save_model(model, tmp_path / "one.dpfair")
-    again = load_model(path, classifier=says)
-    assert type(again) is Algorithm1
-    assert again.certificate_ == model.certificate_
-    np.testing.assert_array_equal(again.predict(X), model.predict(X))
-    with pytest.raises(InputError, match="load_model"):
-        load_model(path).predict(X)
 
 
 @pytest.mark.parametrize(

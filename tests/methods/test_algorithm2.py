@@ -16,8 +16,6 @@ from dpfair import (
     InputError,
     LogisticLearner,
     Schema,
-    load_model,
-    save_model,
 )
 from dpfair.methods.algorithm2 import paper_algorithm2
 from dpfair.privacy.assumptions import Assumption
@@ -236,17 +234,6 @@ def test_persons_without_an_identifier_do_not_share_a_coin(loan_schema):
     unsure = (chance > 0.05) & (chance < 0.95)
     assert unsure.sum() > 100
     assert len(set(model.predict(nameless)[unsure])) == 2
-
-
-@pytest.mark.parametrize("settings", [{}, PAPER, {"target": "lower", "composition": "basic"}])
-def test_it_survives_its_file(settings, loans, loan_schema, tmp_path):
-    model = Algorithm2(3, schema=loan_schema, learner=LogisticLearner(steps=5), **settings)
-    model.fit(*loans)
-    again = load_model(save_model(model, tmp_path / "two.dpfair"))
-    assert type(again) is Algorithm2
-    assert again.certificate_ == model.certificate_
-    assert again.plan_ == model.plan_
-    np.testing.assert_array_equal(again.predict(loans[0]), model.predict(loans[0]))
 
 
 def test_settings_of_the_learner_are_reached_by_name(loan_schema):

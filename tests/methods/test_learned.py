@@ -7,7 +7,6 @@ from dataclasses import dataclass, fields
 import numpy as np
 import polars as pl
 import pytest
-from sample_tables import make_loans
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
@@ -18,8 +17,6 @@ from dpfair import (
     Noise,
     PrivateBoosting,
     PrivateLogisticRegression,
-    load_model,
-    save_model,
 )
 from dpfair.learners.logistic import LogisticSettings
 from dpfair.learners.protocols import TrainingBudget
@@ -100,17 +97,6 @@ def test_it_claims_privacy_and_no_fairness(method, learner, quick, loans, loan_s
     assert certificate.method == method.title
     assert not certificate.fairness.certified
     assert certificate.fairness.reason == method.no_claim
-
-
-@pytest.mark.parametrize(("method", "learner", "quick"), METHODS)
-def test_it_survives_its_file(method, learner, quick, tmp_path, loan_schema):
-    X, y = make_loans(500)
-    model = method(2, schema=loan_schema, **quick).fit(X, y)
-    again = load_model(save_model(model, tmp_path / "m.dpfair"))
-    assert type(again) is method
-    assert again.certificate_ == model.certificate_
-    assert again.make_learner().get_params() == model.make_learner().get_params()
-    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
 
 
 def test_grid_search_over_the_learners_parameters(loans, loan_schema):

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from methods.accepting import says, table
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -16,37 +17,10 @@ from dpfair.privacy.events import pure_epsilon
 from dpfair.privacy.noise import noise_from
 
 
-def table(accepted=(30, 60), sizes=(100, 100)):
-    """Column 0 is the group, column 1 the classifier's output, column 2 tells records apart."""
-    rows = []
-    for group, (positive, size) in enumerate(zip(accepted, sizes, strict=True)):
-        rows += [[group, int(i < positive), i] for i in range(size)]
-    return np.array(rows)
-
-
-def says(X):
-    return X[:, 1]
-
-
-def test_algorithm_1_is_the_papers_formula_in_both_orderings():
-    for accepted, (a, b) in {(60, 30): (0.6, 0.3), (30, 60): (0.3, 0.6)}.items():
-        rule = FairPostProcessor(says, sensitive=0).fit(table(accepted)).rule_.accept
-        high, low = (0, 1) if a > b else (1, 0)
-        big, small = max(a, b), min(a, b)
-        assert rule[high] == pytest.approx([0, (big + small) / (2 * big)])
-        assert rule[low] == pytest.approx([(big - small) / (2 * (1 - small)), 1])
-
-
 @pytest.mark.parametrize("accepted", [(0, 0), (100, 100), (50, 50)])
 def test_ties_leave_the_classifier_as_it_is(accepted):
     fair = FairPostProcessor(says, sensitive=0).fit(table(accepted))
     np.testing.assert_array_equal(fair.predict(table(accepted)), table(accepted)[:, 1])
-
-
-def test_algorithm_1_has_no_gap_on_its_own_records():
-    X = table((20, 85), (90, 300))
-    accept = FairPostProcessor(says, sensitive=0).fit(X).predict_proba(X)[:, 1]
-    assert accept[X[:, 0] == 0].mean() == pytest.approx(accept[X[:, 0] == 1].mean())
 
 
 def test_algorithm_2_with_public_sizes_has_the_papers_noise():
@@ -160,14 +134,6 @@ def test_an_empty_declared_group_is_refused_when_sizes_are_known():
 def test_what_is_not_a_classifier_is_refused(classifier):
     with pytest.raises(InputError, match="Expected a classifier"):
         FairPostProcessor(classifier, sensitive=0).fit(table())
-
-
-def test_algorithm_1_never_claims_privacy():
-    fair = FairPostProcessor(says, sensitive=0).fit(table())
-    assert not fair.certificate_.privacy.private
-    assert fair.certificate_.privacy.epsilon == math.inf
-    assert fair.ledger_.entries == ()
-    assert fair.plan_.steps == ()
 
 
 def test_the_cost_is_planned_before_records_are_read():

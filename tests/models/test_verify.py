@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from sample_models import put, rewritten
+from sample_models import fitted, put, rewritten
 
 from dpfair import ChargeTo, InputError, LedgerFile, PrivateFairClassifier, load_model, save_model
+from dpfair.errors import MissingCodeError
+from dpfair.learners.logistic import LogisticLearner
 from dpfair.models.verify import verify_model
 
 
@@ -135,3 +137,45 @@ def test_a_model_with_a_checked_rule_lends_its_payment_to_its_other_rules(
     save_model(paid.with_rule(tolerance=0.1), tmp_path / "other-rule")
     for name in ("paid", "other-rule"):
         assert not failed(verify_model(tmp_path / name, tmp_path / "l"))
+
+
+class OwnLearner(LogisticLearner):
+    """A learner that is none of dpfair's."""
+
+
+def test_a_model_with_a_learner_of_its_own_is_verified_with_it(tmp_path, loans, loan_schema):
+    LedgerFile.create(tmp_path / "l", 5, 1e-5)
+    learner = OwnLearner(steps=20)
+    settings = {"schema": loan_schema, "mode": "reuse", "learner": learner}
+    paid = PrivateFairClassifier(1, ledger=ChargeTo(tmp_path / "l", key="k"), **settings)
+    path = save_model(paid.fit(*loans), tmp_path / "own")
+    LedgerFile(tmp_path / "l").keep("k", path.read_bytes())
+    with pytest.raises(MissingCodeError, match=r"'OwnLearner'.*learner="):
+        verify_model(path, tmp_path / "l")
+    checks = verify_model(path, tmp_path / "l", learner=learner)
+    assert all(check.passed for check in checks)
+    assert checks[-1].finding.endswith("paid for this model")
+    assert failed(verify_model(path, learner=OwnLearner(steps=30))) == ["model"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "finding"),
+    [
+        ("rates", "epsilon 2.0000 of 2, pure, no delta, computed anew from 1 charge"),
+        ("corrected", "epsilon 2.0000 of 2, at delta 1e-05, computed anew from 4 charges"),
+        ("algorithm 1", "nothing was charged"),
+    ],
+)
+def test_an_account_names_a_delta_only_if_a_charge_uses_it(kind, finding, tmp_path):
+    checks = verify_model(save_model(fitted(kind), tmp_path / "m"))
+    assert {check.name: check.finding for check in checks}["account"] == finding
+
+
+def test_nothing_is_derived_from_what_a_model_does_not_have(tmp_path):
+    def source(kind):
+        checks = verify_model(save_model(fitted(kind), tmp_path / "m"))
+        return {check.name: check.finding for check in checks}["certificate"]
+
+    assert source("corrected") == "derived from the released counts and the account"
+    assert source("logistic") == "derived from the account"
+    assert source("algorithm 1") == "derived from the released counts"

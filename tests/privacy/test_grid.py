@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from dp_accounting.rdp import RdpAccountant
-from scipy.special import log_ndtr
+from privacy.accountants.references import gaussian_delta
 from scipy.stats import norm
 
 from dpfair.errors import InputError
@@ -29,13 +29,6 @@ def law(variance, shift=0, reach=None):
 
 def hockey_stick(p, q, eps):
     return math.fsum(np.maximum(p - math.exp(eps) * q, 0).ravel())
-
-
-def gaussian_delta(mu, eps):
-    """Balle and Wang (2018), Theorem 8."""
-    first = log_ndtr(mu / 2 - eps / mu)
-    second = eps + log_ndtr(-mu / 2 - eps / mu)
-    return math.exp(first) * -math.expm1(second - first)
 
 
 # --- the variance -----------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from privacy.ledger_file.paying import table
 
 from dpfair.privacy import tally as tally_module
 from dpfair.privacy.accountants import cost
@@ -19,10 +20,6 @@ from dpfair.privacy.events import (
 from dpfair.privacy.tally import Amount, Tally
 
 DELTA = 1e-5
-
-
-def table(amount):
-    return noisy_table(amount, "add_remove")
 
 
 def charge(tally, scope, event):

@@ -8,8 +8,9 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
-from sample_tables import LOANS, make_loans
+from sample_tables import make_loans
 from trust.fuzzed.values import SECRET_NUMBER, SECRET_WORD, Stubborn
+from trust.odd_fits import SCHEMA, fit, ones
 from trust.watching import decent, watch
 
 from dpfair import (
@@ -24,17 +25,6 @@ from dpfair import (
 )
 from dpfair.data.columns import Levels
 from dpfair.data.encode import as_texts
-
-SCHEMA = Schema.from_dict(LOANS)
-
-
-def fit(X, y, **settings):
-    model = PrivateLogisticRegression(1, steps=2, **{"schema": SCHEMA} | settings)
-    return watch(lambda: model.fit(X, y))[1], model
-
-
-def ones(table):
-    return np.ones(len(table))
 
 
 @pytest.mark.parametrize("width", [1, 2])

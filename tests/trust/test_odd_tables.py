@@ -11,8 +11,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sample_tables import LOANS, make_loans
+from sample_tables import make_loans
 from trust.fuzzed.values import SECRET_NUMBER, SECRET_WORD, Stubborn
+from trust.odd_fits import SCHEMA, fit, ones
 from trust.watching import decent, watch
 
 from dpfair import (
@@ -32,18 +33,6 @@ from dpfair.data.containers import plain_array, sound_table
 from dpfair.data.encode import as_texts, encode, numbers
 from dpfair.data.read import read_table
 from dpfair.errors import SchemaError
-
-SCHEMA = Schema.from_dict(LOANS)
-
-
-def fit(X, y, **settings):
-    model = PrivateLogisticRegression(1, steps=2, **{"schema": SCHEMA} | settings)
-    return watch(lambda: model.fit(X, y))[1], model
-
-
-def ones(table):
-    return np.ones(len(table))
-
 
 ODD_TABLES = {
     "list": [SECRET_NUMBER] * 3,

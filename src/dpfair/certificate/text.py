@@ -15,6 +15,7 @@ from dpfair.fairness.undeclared import many_undeclared
 
 __all__ = ["round_down", "round_up", "sentences"]
 
+_NEIGHBOURS = {"add_remove": "add/remove", "replace_one": "replace one"}
 _NOT_MET = 0.005  # an estimated gap that exceeds the tolerance by more is reported
 
 
@@ -27,11 +28,8 @@ def sentences(privacy: PrivacyClaim, fairness: FairnessClaim) -> list[str]:
         *_undeclared(fairness),
         *_accuracy(fairness),
         *_changes(fairness),
-        f"Assumed public: {'; '.join(privacy.assumed_public)}.",
-        *(
-            [f"Found privately, within the budget: {', '.join(privacy.found)}."]
-            * bool(privacy.found)
-        ),
+        f"Assumed public: {'; '.join(privacy.assumed_public) or 'nothing'}.",
+        *_found(privacy),
         f"Arithmetic: {privacy.arithmetic}.",
     ]
 
@@ -55,17 +53,21 @@ def round_down(bound: float, digits: int = 4) -> str:
 
 
 def _privacy(claim: PrivacyClaim) -> list[str]:
-    lines = []
-    if claim.leaks:
-        lines.append(f"NOT PRIVATE: {'; '.join(claim.leaks)}.")
-    if claim.epsilon < math.inf:
-        lines.append(
-            f"Privacy: epsilon = {claim.epsilon:g}, delta = {claim.delta:g} for "
-            f"{claim.protects} of {claim.unit} ({claim.relation.replace('_', '/')}; "
-            f"{claim.composition} composition, {claim.spent:.4f} spent)."
-            f"{_judged(claim.judgement)}"
-        )
+    budget = (
+        f"epsilon = {claim.epsilon:g}, delta = {claim.delta:g} for {claim.protects} of "
+        f"{claim.unit} ({_NEIGHBOURS[claim.relation]}; {claim.composition} composition, "
+        f"{claim.spent:.4f} spent)."
+    )
+    if not claim.leaks:
+        return [f"Privacy: {budget}{_judged(claim.judgement)}"] if claim.epsilon < math.inf else []
+    lines = [f"NOT PRIVATE: {'; '.join(claim.leaks)}."]
+    if 0 < claim.spent < math.inf:
+        lines.append(f"Account (not a promise): {budget}")
     return lines
+
+
+def _found(claim: PrivacyClaim) -> list[str]:
+    return [f"Found privately, within the budget: {', '.join(claim.found)}."] if claim.found else []
 
 
 def _gap(claim: FairnessClaim) -> list[str]:
@@ -105,9 +107,14 @@ def _tolerance(claim: FairnessClaim) -> list[str]:
         return []
     return [
         f"Tolerance: a gap of {claim.tolerance:g} is allowed, and the estimate of "
-        f"{estimate:.4f} is LARGER. Small groups share a threshold, or the rule has too few "
-        "ways to be corrected."
+        f"{estimate:.4f} is LARGER. {_why_larger(claim)}"
     ]
+
+
+def _why_larger(claim: FairnessClaim) -> str:
+    if "fixed" in claim.bounds:
+        return "The rule was found on other records than those that the estimate counts."
+    return "Small groups share a threshold, or the rule has too few ways to be corrected."
 
 
 def _undeclared(claim: FairnessClaim) -> list[str]:

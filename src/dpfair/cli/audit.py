@@ -11,7 +11,8 @@ import typer
 
 from dpfair import validate
 from dpfair.cli.audit_report import AuditReport
-from dpfair.cli.options import AsJson
+from dpfair.cli.models import read_model
+from dpfair.cli.options import AsJson, OwnLearner
 from dpfair.cli.output import print_json, say
 from dpfair.cli.progress import progress_bar
 from dpfair.errors import InputError
@@ -41,6 +42,7 @@ def audit(
         int | None,
         typer.Option(help="Outputs (of a method: fits) on either of two neighbouring inputs."),
     ] = None,
+    learner: OwnLearner = None,
     seed: Annotated[int | None, typer.Option(help="Make the audit repeatable.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -56,7 +58,8 @@ def audit(
     elif target in methods:
         report = audit_method(methods[target], FITS if samples is None else samples, noise)
     elif Path(target).is_file():
-        report = audit_model(Path(target), ENTRY_SAMPLES if samples is None else samples, noise)
+        many = ENTRY_SAMPLES if samples is None else samples
+        report = audit_model(Path(target), many, noise, learner)
     elif Path(target).name != target or Path(target).suffix:
         raise InputError(f"There is no file {target}.")
     else:
@@ -120,13 +123,14 @@ def audit_method(
     )
 
 
-def audit_model(path: Path, samples: int, noise: Listening) -> AuditReport:
+def audit_model(
+    path: Path, samples: int, noise: Listening, learner: str | None = None
+) -> AuditReport:
     """Run every entry of a model's ledger again."""
     from dpfair.audit.distinguish import distinguish_all
     from dpfair.audit.entries import entry_mechanisms
-    from dpfair.models.file import load_model
 
-    model = load_model(path)
+    model = read_model(path, learner)
     ledger, privacy = model.ledger_, model.certificate_.privacy
     if not privacy.private:
         leaks = "; ".join(privacy.leaks)
@@ -140,8 +144,9 @@ def audit_model(path: Path, samples: int, noise: Listening) -> AuditReport:
     with _progress("sampling the ledger's entries", len(named)) as advance:
         findings = distinguish_all(mechanisms, samples, noise, CONFIDENCE, lambda name: advance(1))
     return AuditReport(
-        f"{path}: epsilon {ledger.spent:.4g} of {ledger.epsilon:g}, delta {ledger.delta:g}, "
-        f"{ledger.relation}; the certificate follows from the ledger",
+        f"{path}: epsilon {ledger.spent:.4g} of {ledger.epsilon:g}, "
+        f"{'no delta' if ledger.pure else f'delta {ledger.delta:g}'}, {ledger.relation}; "
+        "the certificate follows from the ledger",
         findings,
         names,
         "Each entry of the ledger was run again by this installation, with the entry's parameters "

@@ -15,6 +15,7 @@ from dpfair.cli.options import (
     LedgerScope,
     ModelFile,
     NewScope,
+    OwnLearner,
     charge_to,
 )
 from dpfair.cli.output import print_json, say
@@ -32,6 +33,7 @@ def evaluate(
     scope: LedgerScope = "",
     new_scope: NewScope = False,
     key: LedgerKey = None,
+    learner: OwnLearner = None,
     as_json: AsJson = False,
 ) -> None:
     """Accuracy, gap and group rates on DATA: internal numbers, unless they are paid for."""
@@ -42,11 +44,13 @@ def evaluate(
     to = charge_to(ledger, scope, key, new_scope)
     if to is not None and private_epsilon is None:
         raise InputError("--ledger belongs to --private-epsilon: exact numbers cannot be paid for.")
-    fitted = deciding_model(model)
+    fitted = deciding_model(model, learner)
     if private_epsilon is not None:
         earlier = kept_numbers(to, lambda: check_budget(fitted, epsilon=private_epsilon, ledger=to))
         if earlier is not None:
-            _show_private(earlier, as_json=as_json)
+            if not as_json:
+                print(f"Earlier result of the job {key!r}; DATA was not read.")
+            _show_private({**earlier, "earlier": True}, as_json=as_json)
             return
     frame = read_data(data)
     name = fitted.schema_.label.name
@@ -59,7 +63,7 @@ def evaluate(
         try:
             keep_numbers(to, paid.to_json())
         finally:  # they are paid for, also if the ledger has no room for them
-            _show_private(paid.to_json(), as_json=as_json)
+            _show_private({**paid.to_json(), "earlier": False}, as_json=as_json)
         return
     result = measure(fitted, table, frame[name])
     if as_json:

@@ -182,8 +182,10 @@ def fit(
         _fit(model, plan, declared, data, frame, payer)
     _write(model, out, report)
     if as_json:
-        print_json(fit_summary(model))
+        print_json({**fit_summary(model), "earlier": earlier is not None})
         return
+    if earlier is not None:
+        print(f"Earlier result of the job {key!r}; DATA was not read.")
     accepted = model.schema_.label
     print(f"Accepted means {accepted.name} = {accepted.values[1]}, the second of its two values.")
     print(model.certificate_)
@@ -246,6 +248,8 @@ def _show_plan(model: PrivateClassifier, plan: FitPlan, schema: Schema, *, as_js
     ledger = plan.total()
     if model.unit is None and (weak := delta_warning(ledger.delta, schema.rows)):
         say(f"dpfair: warning: {weak}")
+    if schema.sensitive is None and model.without_groups:
+        say(f"dpfair: warning: {model.without_groups}")
     if as_json:
         name, settings = model_settings(model)
         print_json(

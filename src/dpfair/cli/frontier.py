@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dpfair.cli.options import NOTION_NAMES, AsJson, ModelFile, numbers
+from dpfair.cli.models import read_model
+from dpfair.cli.options import NOTION_NAMES, AsJson, ModelFile, OwnLearner, numbers
 from dpfair.cli.output import print_json, say
 from dpfair.errors import InputError
 
@@ -25,15 +26,15 @@ def frontier(
     tolerances: Annotated[
         str | None, typer.Option(help="The gaps to allow, such as 0,0.01,0.05.")
     ] = None,
+    learner: OwnLearner = None,
     as_json: AsJson = False,
 ) -> None:
     """Accuracy against the gap, from the counts that MODEL paid for already: it costs nothing."""
     from dpfair.cli.settings import methods_with
     from dpfair.fairness.frontier import FRONTIER_TOLERANCES
-    from dpfair.models.file import load_model
 
     allowed = FRONTIER_TOLERANCES if tolerances is None else numbers(tolerances, "--tolerances")
-    fitted = load_model(model)
+    fitted = read_model(model, learner)
     if not hasattr(fitted, "frontier"):
         raise InputError(
             f"This model ({fitted.title}) has no table of scores to choose other rules from; a "
@@ -53,6 +54,7 @@ def frontier(
                         "accuracy_bound": point.accuracy_bound,
                         "gap_bound": point.gap_bound,
                         "accepts": point.rule.constant or None,
+                        "own": point.own,
                     }
                     for point in points
                 ],
@@ -60,7 +62,8 @@ def frontier(
         )
         return
     print("\n".join(table(points)))
-    for remark in remarks(points, fitted.release_.dependence):
+    reason = fitted.release_.dependence or fitted.certificate_.fairness.reason
+    for remark in remarks(points, reason):
         say(f"dpfair: {remark}")
 
 
@@ -73,7 +76,8 @@ def table(points: Sequence[FrontierPoint]) -> Iterator[str]:
         sure, worst = point.accuracy_bound, point.gap_bound
         low = "none" if sure is None else f">= {round_down(sure)}"
         high = "none" if worst is None else f"<= {round_up(worst)}"
-        notes = [f"accepts {point.rule.constant}"] if point.rule.constant else []
+        notes = [_OWN] if point.own else []
+        notes += [f"accepts {point.rule.constant}"] if point.rule.constant else []
         notes += ["more than is allowed"] if _too_large(point) else []
         yield (
             f"{point.tolerance:<9.4g}  {point.accuracy:.4f}    {point.gap:.4f}   {low:<18}  "
@@ -81,13 +85,23 @@ def table(points: Sequence[FrontierPoint]) -> Iterator[str]:
         )
 
 
-def remarks(points: Sequence[FrontierPoint], dependence: str) -> Iterator[str]:
-    """What the table does not explain itself."""
+def remarks(points: Sequence[FrontierPoint], reason: str) -> Iterator[str]:
+    """What the table does not explain itself; ``reason`` is why there are no bounds, if so."""
+    others = [point for point in points if not point.own]
+    if len(others) < len(points) and any(point.gap_bound is not None for point in others):
+        yield (
+            f"{_OWN} has the bounds of its certificate; the bounds of the other lines hold for all "
+            "rules at once, and are usually wider."
+        )
     if any(map(_too_large, points)):
         yield "small groups share a threshold, so some gaps are larger than is allowed."
     if any(point.gap_bound is None for point in points):
-        yield f"NOT CERTIFIED: {dependence or 'there is only one group'}."
+        yield f"NOT CERTIFIED: {reason or 'there is only one group'}."
 
 
 def _too_large(point: FrontierPoint) -> bool:
-    return point.gap > point.tolerance + 0.005
+    # The certificate says what the model's own rule was allowed.
+    return not point.own and point.gap > point.tolerance + 0.005
+
+
+_OWN = "the model's own rule"

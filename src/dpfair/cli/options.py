@@ -27,6 +27,7 @@ __all__ = [
     "LedgerScope",
     "ModelFile",
     "NewScope",
+    "OwnLearner",
     "Seed",
     "charge_to",
     "numbers",
@@ -40,6 +41,15 @@ Data = Annotated[
     typer.Argument(metavar="DATA", help=f"A CSV or Parquet file, or the word {DATASET_NAMES}."),
 ]
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file written by fit.")]
+OwnLearner = Annotated[
+    str | None,
+    typer.Option(
+        "--learner",
+        metavar="MODULE:CLASS",
+        help="The learner of MODEL, if it is none of dpfair's. The module is imported: name only "
+        "code that you trust.",
+    ),
+]
 AsJson = Annotated[
     bool, typer.Option("--json", help="Print one JSON object on standard output, nothing else.")
 ]
@@ -56,7 +66,10 @@ LedgerScope = Annotated[
 ]
 LedgerKey = Annotated[
     str | None,
-    typer.Option(help="A name for this job: run again, it returns the same result at no cost."),
+    typer.Option(
+        help="A name for this job: run again, it returns the same result at no cost and does not "
+        "read DATA."
+    ),
 ]
 NewScope = Annotated[
     bool,

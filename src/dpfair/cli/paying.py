@@ -1,4 +1,11 @@
-"""Jobs with a key: what was paid and finished is handed out again, not drawn again."""
+"""Jobs with a key: what was paid and finished is handed out again, not drawn again.
+
+A key is bound to the settings of the job and to its scope, which are public. It is not bound to
+the records: an exact digest of them in the ledger is not private, because whoever reads the ledger
+could test a guess of the whole table, or of one record if the others are known. Nor is it bound to
+the name of the file, which may change while the records stay the same. So a job that is repeated
+with other DATA returns the earlier result, and the output says that DATA was not read.
+"""
 
 from __future__ import annotations
 
@@ -58,6 +65,9 @@ def _kept(payer: ChargeTo | None, check: Callable[[], object]) -> bytes | None:
         content = LedgerFile(payer.path).kept(payer.key)
         if content is None:
             raise
-        say(f"dpfair: the job {payer.key!r} was done before; nothing was charged or drawn again.")
+        say(
+            f"dpfair: the job {payer.key!r} was done before; nothing was charged or drawn again. "
+            "This is its earlier result: DATA was not read, and other data need another key."
+        )
         return content
     return None

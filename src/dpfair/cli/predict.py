@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dpfair.cli.models import deciding_model
-from dpfair.cli.options import AsJson, Data, ModelFile
+from dpfair.cli.options import AsJson, Data, ModelFile, OwnLearner
 from dpfair.cli.output import check_writable, print_json, say
 from dpfair.cli.tables import data_file, needed_columns, read_data
 from dpfair.errors import InputError
@@ -28,9 +28,14 @@ def predict(
     batch_epsilon: Annotated[
         float | None, typer.Option(help="Protect the people of the batch with this epsilon.")
     ] = None,
+    learner: OwnLearner = None,
     as_json: AsJson = False,
 ) -> None:
-    """Decide every record of DATA: its decision and the probability of acceptance."""
+    """Decide every record of DATA.
+
+    Prints each decision with its probability of acceptance; or with its score, if the method
+    accepts all scores above one half.
+    """
     import polars as pl
 
     from dpfair.cli.settings import methods_with
@@ -38,7 +43,7 @@ def predict(
     check_writable(out, inputs=[model, data_file(data)])
     if batch_epsilon is not None and not batch:
         raise InputError("--batch-epsilon needs --batch.")
-    fitted = deciding_model(model)
+    fitted = deciding_model(model, learner)
     unit = None if fitted.unit is None else str(fitted.unit)
     table = needed_columns(read_data(data), fitted.schema_, unit)
     about: dict[str, Any] = {}
@@ -59,7 +64,10 @@ def predict(
         say(f"dpfair: acceptance rates in this batch differ by {_most(decided)}.")
     else:
         labels, chances = fitted.decide_all(table)
-        decisions = pl.DataFrame({"decision": labels, "acceptance_probability": chances})
+        column = "score" if fitted.rule_ is None else "acceptance_probability"
+        decisions = pl.DataFrame({"decision": labels, column: chances})
+        if fitted.rule_ is None:
+            say("dpfair: this model decides without a lottery: scores above 0.5 are accepted.")
     if out is not None:
         write_file(out, decisions.write_csv().encode())
         say(f"dpfair: {decisions.height} decisions written to {out}.")

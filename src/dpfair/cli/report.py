@@ -7,21 +7,22 @@ from typing import Annotated
 
 import typer
 
-from dpfair.cli.options import AsJson, ModelFile
+from dpfair.cli.models import read_model
+from dpfair.cli.options import AsJson, ModelFile, OwnLearner
 from dpfair.cli.output import check_writable, print_json
 
 
 def report(
     model: ModelFile,
     out: Annotated[Path, typer.Option(help="The HTML file to write.")] = Path("report.html"),
+    learner: OwnLearner = None,
     as_json: AsJson = False,
 ) -> None:
     """Write the report of MODEL to an HTML file."""
-    from dpfair.models.file import load_model
     from dpfair.report import write_report
 
     check_writable(out, inputs=[model])
-    fitted = load_model(model)
+    fitted = read_model(model, learner)
     write_report(fitted, out)
     if as_json:
         print_json({"report": str(out)})

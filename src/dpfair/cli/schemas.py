@@ -57,7 +57,7 @@ def propose(schema: Schema, frame: pl.DataFrame, *, as_json: bool) -> None:
 
 
 def with_columns(schema: Schema, label: str | None, sensitive: str | None) -> Schema:
-    """The schema with the groups where the options say."""
+    """The schema with the groups where the options say; a fit without any warns of it."""
     if label is not None and label != schema.label.name:
         raise SchemaError(
             f"The schema declares the label in {schema.label.name!r}, not in {label!r}."
@@ -67,8 +67,6 @@ def with_columns(schema: Schema, label: str | None, sensitive: str | None) -> Sc
         known += schema.sensitive.column_names if schema.sensitive else ()
         columns = _group_columns(sensitive, known)
         schema = schema.with_sensitive(columns if len(columns) > 1 else columns[0])
-    if schema.sensitive is None:
-        raise SchemaError("The schema declares no sensitive column; name one with --sensitive.")
     return schema
 
 

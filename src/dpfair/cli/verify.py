@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from dpfair.cli.options import AsJson, ModelFile
+from dpfair.cli.models import named_learner
+from dpfair.cli.options import AsJson, ModelFile, OwnLearner
 from dpfair.cli.output import print_json
 
 
@@ -16,17 +17,24 @@ def verify(
     ledger: Annotated[
         Path | None, typer.Option(help="The ledger file that paid for the model.")
     ] = None,
+    learner: OwnLearner = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check MODEL against its own record and its ledger; exit 1 if anything does not follow."""
+    """Check MODEL against its own record and its ledger.
+
+    Exit 1 if anything does not follow, or if the model is not private.
+    """
     from dpfair.models.verify import verify_model
 
-    checks = verify_model(model, ledger)
-    passed = all(check.passed is not False for check in checks)
+    checks = verify_model(model, ledger, learner=named_learner(learner))
+    failed = [check for check in checks if check.passed is False]
+    leaking = [check for check in failed if check.name == "privacy"]
+    passed, consistent = not failed, len(failed) == len(leaking)
     if as_json:
         print_json(
             {
                 "verified": passed,
+                "consistent": consistent,
                 "checks": [
                     {"name": c.name, "passed": c.passed, "finding": c.finding} for c in checks
                 ],
@@ -34,10 +42,23 @@ def verify(
         )
     else:
         for check in checks:
-            print(f"{_MARKS[check.passed]:<7} {check.name:<12} {check.finding}")
-        print("\nVerified." if passed else "\nNOT VERIFIED.")
+            mark = "NO" if check in leaking else _MARKS[check.passed]
+            print(f"{mark:<7} {check.name:<12} {check.finding}")
+        print(f"\n{_verdict(consistent=consistent, private=not leaking)}")
     if not passed:
         raise typer.Exit(1)
+
+
+def _verdict(*, consistent: bool, private: bool) -> str:
+    """What a reader who is not an expert may conclude."""
+    if not consistent:
+        return "NOT VERIFIED: see what FAILED."
+    if not private:
+        return "The file is consistent, and it says itself that the model is NOT PRIVATE."
+    return (
+        "Verified: the certificate follows from the counts, the weights and the settings in the "
+        "file. That these are the ones of the fit cannot be checked."
+    )
 
 
 _MARKS = {True: "ok", False: "FAILED", None: "-"}

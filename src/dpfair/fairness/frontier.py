@@ -25,6 +25,11 @@ class FrontierPoint:
     ``accuracy`` and ``gap`` are estimates. ``accuracy_bound`` (from below) holds with the release's
     confidence for all points at once, and so does ``gap_bound`` (from above) for all points of a
     notion; both are None if the release cannot certify anything.
+
+    The point of the goal that a model was fitted for is the model's ``own``: its rule and the
+    numbers of its certificate. These bounds were fixed beforehand and are usually tighter, but they
+    are not among those that hold at once. Together with the others of its notion, they fail with
+    at most twice the probability.
     """
 
     tolerance: float
@@ -33,6 +38,7 @@ class FrontierPoint:
     accuracy_bound: float | None
     gap_bound: float | None
     rule: Rule
+    own: bool = False
 
 
 def frontier(

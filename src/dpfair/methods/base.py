@@ -466,7 +466,8 @@ class PrivateClassifier(NestedSettings, DecisionMaker, ClassifierMixin, BaseEsti
         schema, unit = self.schema_, "every record"
         if self.unit is not None:
             unit = f"every person (column {self.unit!r})"
-        public = [facts_phrase(schema, self.encodings)]
+        # What was read off the records is listed as a leak, and not as public.
+        public = [] if schema.inferred else [facts_phrase(schema, self.encodings)]
         if schema.rows is not None:
             public.append(f"the size of the data set ({schema.rows} rows)")
         if schema.discovery is not None:

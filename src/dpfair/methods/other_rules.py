@@ -14,6 +14,7 @@ from dpfair.certificate.search import search_of
 from dpfair.errors import InputError
 from dpfair.fairness.batch import BatchDecisions, decide_batch
 from dpfair.fairness.frontier import FRONTIER_TOLERANCES, FrontierPoint, frontier
+from dpfair.fairness.goal import Goal
 from dpfair.fairness.notions import NOTIONS
 from dpfair.methods.base import PrivateClassifier
 from dpfair.methods.settings import FairRule
@@ -69,16 +70,37 @@ class OtherRules(PrivateClassifier):
     ) -> list[FrontierPoint]:
         """Accuracy against the gap, for every tolerance, from the release that was already paid.
 
-        Tolerances that no rule reaches, given a target or a capacity, are left out.
+        Tolerances that no rule reaches, given a target or a capacity, are left out. The model's own
+        goal has the model's own rule and claim; the gaps need not grow from there to the others.
         """
         check_is_fitted(self, "fitted_")
-        rule = self.rule_settings
-        return frontier(
-            self.release_,
-            [rule.goal(notion, tolerance) for tolerance in tolerances],
-            self.confidence,
-            smallest=rule.smallest_group,
-            families=self.schema_.families,
+        rule, claim, points = self.rule_settings, self.certificate_.fairness, []
+        for tolerance in tolerances:
+            goal = rule.goal(notion, tolerance)
+            others = [] if _same(goal, rule.goal()) else [goal]
+            points += [] if others else [self._own_point(tolerance)]
+            points += frontier(
+                self.release_,
+                others,
+                self.confidence,
+                smallest=rule.smallest_group,
+                families=self.schema_.families,
+            )
+        if claim.confidence == 0:  # the best of too many runs of a search
+            return [replace(p, accuracy_bound=None, gap_bound=None) for p in points]
+        return points
+
+    def _own_point(self, tolerance: float) -> FrontierPoint:
+        claim, rule = self.certificate_.fairness, self.rule_
+        assert rule is not None
+        return FrontierPoint(
+            tolerance,
+            claim.accuracy_estimate or 0.0,
+            claim.gap_estimate or 0.0,
+            claim.accuracy_bound,
+            claim.gap_bound,
+            rule,
+            own=True,
         )
 
     def with_rule(self, *, confidence: float | None = None, **changes: Any) -> Self:
@@ -87,7 +109,8 @@ class OtherRules(PrivateClassifier):
         ``changes`` are settings of :class:`~dpfair.methods.settings.FairRule`. A rule chosen after
         the fact is certified by bands, which hold for all rules of one notion at once and are
         wider. It comes from the table of scores; where a planned rule is corrected, that table has
-        a quarter of the release's budget.
+        a quarter of the release's budget. If the goal does not change, the rule and its kind of
+        bound do not change either.
         """
         check_is_fitted(self, "fitted_")
         self.check_unchanged()
@@ -102,9 +125,17 @@ class OtherRules(PrivateClassifier):
             runs = 1.0 if search is None else float(search.mean)
             model.confidence = 1 - (1 - confidence) / runs if runs > 1 else confidence
         model.check_parameters()
-        kept = {k: v for k, v in self.fitted_.releases.items() if k in ("count", "values")}
-        own = replace(self.fitted_, releases=kept, planned=None, rates=None, rule=None)
+        own = self.fitted_
+        if not _same(model.rule_settings.goal(), self.rule_settings.goal()):
+            kept = {k: v for k, v in own.releases.items() if k in ("count", "values")}
+            own = replace(own, releases=kept, planned=None, rates=None, rule=None)
         model.fitted_ = model.choose(own)
         model.remember_settings()
         model.certificate_ = model.certify()
         return model
+
+
+def _same(goal: Goal, other: Goal) -> bool:
+    """Whether two goals are equal, whatever kind of sequence their costs are."""
+    plain = [replace(one, costs=(one.costs[0], one.costs[1])) for one in (goal, other)]
+    return plain[0] == plain[1]

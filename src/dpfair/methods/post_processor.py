@@ -25,7 +25,7 @@ from dpfair.data.encode import as_texts, level_codes
 from dpfair.data.infer import infer_levels
 from dpfair.data.schema import Schema
 from dpfair.data.text import text_of
-from dpfair.errors import InputError, PrivacyLeakWarning
+from dpfair.errors import InputError, MissingCodeError, PrivacyLeakWarning
 from dpfair.fairness.counting import release_accepted, release_exact, release_table, table_events
 from dpfair.fairness.release import HALF, Release
 from dpfair.fairness.rules import parity_rule
@@ -272,7 +272,7 @@ class FairPostProcessor(PrivateClassifier):
             classifier = classifier.given
         self.classifier_ = GroupClassifier(classifier, self.schema_.groups, self.classes_)
         if not np.array_equal(self.classifier_.classes, self.classes_):
-            raise InputError("The classifier has other classes than the model.")
+            raise MissingCodeError("The classifier that was given has other classes.")
         return ClassifierScorer(self.classifier_)
 
     def choose(self, fitted: Fitted) -> Fitted:
@@ -290,14 +290,15 @@ class FairPostProcessor(PrivateClassifier):
         return "" if self.held_out or not is_fitted(self.classifier) else NOT_HELD_OUT
 
     def privacy(self) -> PrivacyClaim:
-        """What the released rates protect; the classifier is taken as public."""
+        """What the released rates protect; a classifier that was given is taken as public."""
+        given = ("the classifier",) if is_fitted(self.classifier) else ()
         facts = [fact.text for fact in self.ledger_.assumptions]
         claim = replace(
             super().privacy(),
             delta=0.0,
             unit="every record given to fit",
             arithmetic="exact integers",
-            assumed_public=("the classifier", *facts),
+            assumed_public=(*given, *facts),
             records=None,
             records_error=0,
         )

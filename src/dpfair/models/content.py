@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfair.errors import InputError
+from dpfair.errors import InputError, ModelFileError
 from dpfair.learners.protocols import Tensors
 from dpfair.methods.limits import MAX_HEADER, check_text
 
@@ -77,7 +77,7 @@ def _read_text(text: str) -> dict[str, Any]:
         object_pairs_hook=_no_duplicates,
     )
     if header["version"] != FORMAT_VERSION:
-        raise InputError(_other_version(header))
+        raise ModelFileError(_other_version(header))
     return header
 
 

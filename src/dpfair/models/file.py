@@ -72,19 +72,22 @@ def model_bytes(model: PrivateClassifier) -> bytes:
     return write_content(header, model.scorer_.tensors())
 
 
-def model_digest(model: PrivateClassifier) -> str:
-    """The same for models whose files say the same."""
+def model_digest(model: PrivateClassifier, *, any_confidence: bool = False) -> str:
+    """The same for models whose files say the same, up to their confidence if that is asked."""
     model = _winner(model)
-    return digest(header_of(model), model.scorer_.tensors())
+    header = header_of(model)
+    if any_confidence:
+        header["settings"] = {k: v for k, v in header["settings"].items() if k != "confidence"}
+    return digest(header, model.scorer_.tensors())
 
 
 def same_release(model: PrivateClassifier, other: PrivateClassifier) -> bool:
     """Whether the first model is the other one, or ``with_rule`` can make it of the other one.
 
     ``with_rule`` keeps the counts of scores and of values, and drops all that was counted for the
-    first rule.
+    first rule. If only the confidence changes, it keeps everything.
     """
-    if model_digest(model) == model_digest(other):
+    if model_digest(model, any_confidence=True) == model_digest(other, any_confidence=True):
         return True
     fitted = model.fitted_
     later = fitted.planned is None and fitted.rates is None
@@ -123,6 +126,9 @@ def load_model(path: str | Path, *, classifier: Any = None, learner: Any = None)
         raise ModelFileError(f"The model file {name} is larger than {MAX_BYTES >> 20} MB.")
     try:
         return rebuild(*read_content(path), classifier=classifier, learner=learner)
+    except ModelFileError as error:  # of another version, or not complete without its code
+        found = f"The model file {name} cannot be read here. {_printable(str(error))}"
+        raise type(error)(found) from error
     except _MALFORMED as error:
         detail = str(error) if isinstance(error, InputError) else "Its content is malformed."
         raise ModelFileError(
@@ -130,10 +136,10 @@ def load_model(path: str | Path, *, classifier: Any = None, learner: Any = None)
         ) from error
 
 
-def model_from_bytes(content: bytes) -> Any:
+def model_from_bytes(content: bytes, *, learner: Any = None) -> Any:
     """The model of a file's content; see :func:`load_model`."""
     with tempfile.TemporaryDirectory() as folder:
-        return load_model(write_model(content, Path(folder) / "kept.dpfair"))
+        return load_model(write_model(content, Path(folder) / "kept.dpfair"), learner=learner)
 
 
 def _winner(model: PrivateClassifier) -> PrivateClassifier:

@@ -66,7 +66,7 @@ def rebuild(
     model.ledger_ = _ledger(header, plan, facts)
     model.fitted_ = _fitted(header, tensors, model, derived)
     if not same_text(header, header_of(model)):
-        raise InputError("It does not have the entries of a model file.")
+        raise InputError("Its entries are not written as dpfair writes them.")
     model.remember_settings()
     model.certificate_ = model.certify()
     return model

@@ -9,7 +9,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from dpfair.data.schema import Schema
 from dpfair.data.text import text_of
-from dpfair.errors import InputError
+from dpfair.errors import InputError, MissingCodeError
 from dpfair.learners import LEARNERS
 from dpfair.methods import METHODS
 from dpfair.methods.base import PrivateClassifier
@@ -84,7 +84,7 @@ def _nested(key: str, data: Any, classifier: Any, learner: Any) -> Any:
         return _learner_from_json(data, learner)
     trained_here = data["trained_here"] is not False
     if classifier is not None and not is_fitted(classifier):
-        raise InputError("The classifier that was given for it is not fitted.")
+        raise MissingCodeError("The classifier that was given for it is not fitted.")
     return StoredClassifier(trained_here, classifier)
 
 
@@ -107,15 +107,24 @@ def _learner_from_json(data: dict[str, Any], given: Any) -> Any:
     name, settings = str(data["name"]), data["settings"]
     if settings is None:
         if given is None or type(given).__name__ != name or type(given) in LEARNERS.values():
-            raise InputError(
-                f"It was trained by {name[:50]!r}, which is not a learner of dpfair: "
-                "load it with load_model(path, learner=...)."
-            )
+            if given is None and name in LEARNERS:
+                raise InputError("The settings of its learner are missing.")
+            raise MissingCodeError(_needed(name[:50], given))
         return given
     if name not in LEARNERS:
         raise InputError("Its learner is none of dpfair's.")
     kind = LEARNERS[name]
     return kind(**_checked(kind, settings, set(kind()._get_param_names())))
+
+
+def _needed(name: str, given: Any) -> str:
+    if given is not None:
+        return f"It was trained by {name!r}, and the learner that was given is another one."
+    return (
+        f"It was trained by {name!r}, which is not a learner of dpfair, and a file holds no code: "
+        "give that learner with learner= in Python, or with --learner MODULE:CLASS on the command "
+        "line."
+    )
 
 
 def _checked(kind: type[Any], settings: dict[str, Any], names: set[str]) -> dict[str, Any]:

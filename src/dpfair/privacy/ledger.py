@@ -170,6 +170,11 @@ class Ledger:
         return self._row_budget
 
     @property
+    def pure(self) -> bool:
+        """Whether no charge uses the delta, as with discrete Laplace noise alone."""
+        return all(entry.delta == 0 for entry in self.entries)
+
+    @property
     def spent(self) -> float:
         """The epsilon per person spent so far, at the budget's delta.
 

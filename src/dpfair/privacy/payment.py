@@ -43,7 +43,8 @@ class ChargeTo:
     key
         A name for the job. A job that is repeated under its key is not charged again, and draws no
         noise again. Other settings under the same key are refused. You have to ensure that the
-        records are the same, since nothing about them is stored.
+        records are the same: nothing about them is stored, because an exact digest of them would
+        not be private.
     new_scope
         Declare the scope with the charge, if it is not declared yet. A scope that looks like a
         declared one is still refused.

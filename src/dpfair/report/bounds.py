@@ -127,8 +127,9 @@ def frontier_of(model: PrivateClassifier) -> Frontier | None:
         own = (fairness.gap_estimate, fairness.accuracy_estimate)
     certified = all(p.gap_bound is not None and p.accuracy_bound is not None for p in points)
     curves = [[(p.gap, p.accuracy) for p in points]]
-    if certified:
-        curves.append([(p.gap_bound or 0.0, p.accuracy_bound or 0.0) for p in points])
+    if certified:  # the model's own bounds are not among those that hold at once
+        others = [p for p in points if not p.own]
+        curves.append([(p.gap_bound or 0.0, p.accuracy_bound or 0.0) for p in others])
     return Frontier(points, certified, frontier_plot(curves, own, "Accuracy against the gap"))
 
 
@@ -139,6 +140,7 @@ def _distinct(points: Sequence[FrontierPoint]) -> tuple[FrontierPoint, ...]:
         last = kept[-1] if kept else None
         if (
             last is None
+            or point.own
             or abs(point.gap - last.gap) > 1e-6
             or point.accuracy > last.accuracy + 1e-6
         ):

@@ -4,15 +4,10 @@ import math
 
 import numpy as np
 import pytest
+from fairness.tables import discrete_laplace
 
 from dpfair.fairness.bounds.deviations import Deviation, lift, shortfalls, sum_quantiles
 from dpfair.fairness.laplace_sums import noise_masses
-
-
-def discrete_laplace(rng, t: float, shape) -> np.ndarray:
-    if math.isinf(t):
-        return np.zeros(shape, dtype=np.int64)
-    return rng.geometric(-math.expm1(-t), shape) - rng.geometric(-math.expm1(-t), shape)
 
 
 def survival(noise, law=0):

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from fairness.tables import discrete_laplace, window
 from scipy.stats import binom
 from trust.levels import asked
 
@@ -75,10 +76,6 @@ class World(NamedTuple):
         return windows
 
 
-def window(low, high, mass=0.2, size=5000.0) -> Window:
-    return Window((low, high), (mass,), rate=0.3, size=size)
-
-
 def smooth(k: int) -> World:
     scores = (np.arange(4000) + 0.5) / 4000
     weights = np.array([scores ** (0.3 + 0.2 * a) * (1 - scores) ** 2 for a in range(k)])
@@ -90,12 +87,6 @@ def lumps(k: int) -> World:
     scores = np.array([0.105, 0.29, 0.33, 0.57, 0.8])
     weights = np.array([[0.3 + 0.05 * a, 0.25, 0.2, 0.15, 0.1] for a in range(k)])
     return World(scores, weights / weights.sum(axis=1, keepdims=True), 0.05 + 0.9 * scores)
-
-
-def discrete_laplace(rng, t: float, shape) -> np.ndarray:
-    if math.isinf(t):
-        return np.zeros(shape, dtype=np.int64)
-    return rng.geometric(-math.expm1(-t), shape) - rng.geometric(-math.expm1(-t), shape)
 
 
 def releases(trial, sizes, edges, epsilon, count, seed=0):

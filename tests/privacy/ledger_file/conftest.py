@@ -1,10 +1,9 @@
 """A ledger file for the tests of this folder."""
 
 import pytest
+from privacy.ledger_file.paying import DELTA
 
 from dpfair.privacy.ledger_file import LedgerFile
-
-DELTA = 1e-5
 
 
 @pytest.fixture

@@ -8,24 +8,17 @@ from pathlib import Path
 
 import pytest
 from privacy.ledger_file.forging import charge_row, written_meanwhile
+from privacy.ledger_file.paying import pay, table
 
 from dpfair.errors import (
     InputError,
     LedgerTamperedError,
     PaidBeforeError,
 )
-from dpfair.privacy.events import compose, noisy_table
+from dpfair.privacy.events import compose
 from dpfair.privacy.ledger_file import LedgerFile
 
 SCRIPT = Path(__file__).parents[3] / "scripts" / "verify_ledger_export.py"
-
-
-def table(amount):
-    return noisy_table(amount, "add_remove")
-
-
-def pay(ledger, event, scope="", purpose="test", **how):
-    return ledger.charge(event, scope=scope, purpose=purpose, **how)
 
 
 def test_a_key_is_charged_once(ledger):

@@ -11,6 +11,7 @@ from fractions import Fraction
 
 import pytest
 from privacy.ledger_file.forging import charge_row, held_open, written_meanwhile
+from privacy.ledger_file.paying import DELTA, pay, table
 
 from dpfair.errors import (
     BudgetError,
@@ -27,17 +28,6 @@ from dpfair.privacy.ledger_file import LedgerFile
 from dpfair.privacy.ledger_file import store as ledger_store
 from dpfair.privacy.ledger_file.connection import LedgerConnection
 from dpfair.privacy.noise import Noise
-
-DELTA = 1e-5
-
-
-def table(amount):
-    return noisy_table(amount, "add_remove")
-
-
-def pay(ledger, event, scope="", purpose="test", **how):
-    return ledger.charge(event, scope=scope, purpose=purpose, **how)
-
 
 # One interface
 

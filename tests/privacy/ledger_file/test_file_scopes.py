@@ -9,17 +9,13 @@ from privacy.ledger_file.forging import (
     make_first_format,
     written_meanwhile,
 )
+from privacy.ledger_file.paying import table
 
 from dpfair.errors import BudgetError, InputError, LedgerFileError, LedgerTamperedError
-from dpfair.privacy.events import noisy_table
 from dpfair.privacy.ledger_file import LedgerFile
 from dpfair.privacy.ledger_file.rows import Declared
 
 SPELLINGS = ["North", "NORTH", "n\u043erth", "n0rth", "north ", "nor\u200bth", "\uff4eorth"]
-
-
-def table(amount):
-    return noisy_table(amount, "add_remove")
 
 
 def pay(ledger, scope, amount="1/2", **how):

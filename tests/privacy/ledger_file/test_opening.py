@@ -5,23 +5,13 @@ from fractions import Fraction
 
 import pytest
 from privacy.ledger_file.forging import held_open
+from privacy.ledger_file.paying import DELTA, pay, table
 
 from dpfair.errors import (
     InputError,
     LedgerFileError,
 )
-from dpfair.privacy.events import noisy_table
 from dpfair.privacy.ledger_file import LedgerFile
-
-DELTA = 1e-5
-
-
-def table(amount):
-    return noisy_table(amount, "add_remove")
-
-
-def pay(ledger, event, scope="", purpose="test", **how):
-    return ledger.charge(event, scope=scope, purpose=purpose, **how)
 
 
 @pytest.mark.parametrize(

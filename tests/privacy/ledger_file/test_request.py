@@ -1,19 +1,11 @@
 """The texts of a charge are bounded."""
 
 import pytest
+from privacy.ledger_file.paying import pay, table
 
 from dpfair.errors import (
     InputError,
 )
-from dpfair.privacy.events import noisy_table
-
-
-def table(amount):
-    return noisy_table(amount, "add_remove")
-
-
-def pay(ledger, event, scope="", purpose="test", **how):
-    return ledger.charge(event, scope=scope, purpose=purpose, **how)
 
 
 @pytest.mark.parametrize(

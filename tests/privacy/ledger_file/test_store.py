@@ -84,17 +84,10 @@ def test_a_changed_schema_is_noticed(connection, path, statement):
         connect(path)
 
 
-def test_another_journal_mode_or_another_application_is_refused(path):
+@pytest.mark.parametrize("setting", ["application_id = 1", "journal_mode = DELETE"])
+def test_another_journal_mode_or_another_application_is_refused(path, setting):
     other = sqlite3.connect(path)
-    other.execute("PRAGMA application_id = 1")
-    other.close()
-    with pytest.raises(LedgerTamperedError, match="no ledger file"):
-        connect(path)
-
-
-def test_a_file_out_of_log_mode_is_refused(path):
-    other = sqlite3.connect(path)
-    other.execute("PRAGMA journal_mode = DELETE")
+    other.execute(f"PRAGMA {setting}")
     other.close()
     with pytest.raises(LedgerTamperedError, match="no ledger file"):
         connect(path)

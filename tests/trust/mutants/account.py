@@ -80,15 +80,11 @@ def _gdp_gate():
         yield
 
 
-@mutant("NaN is a budget", "parameters")
-def _nan_budget():
-    def careless(**parameters):
-        for value in parameters.values():
-            if value <= 0:
-                raise validate.InputError("Expected a positive number.")
-
-    with patched((validate, "positive", careless)):
-        yield
+@mutant("NaN is a budget", "parameters", instead_of=(validate, "positive"))
+def _nan_budget(**parameters):
+    for value in parameters.values():
+        if value <= 0:
+            raise validate.InputError("Expected a positive number.")
 
 
 @mutant("amounts are compared with a tolerance", "budgets")

@@ -24,32 +24,28 @@ from dpfair.methods import base
 _placement_levels = placement.placement_levels
 
 
-@mutant("a pair of placed thresholds fails twice as often", "placed levels")
-def _doubled_pairs():
-    def doubled(eta, groups):
-        levels = _placement_levels(eta, groups)
-        return replace(levels, pair=2 * levels.pair)
-
-    with patched((placement, "placement_levels", doubled)):
-        yield
-
-
-@mutant("an accuracy bound counts one group's thresholds", "accuracy levels")
-def _one_groups_thresholds():
-    def one_group(eta, thresholds, groups):
-        return eta / thresholds if groups <= 5 else 0.0
-
-    with patched((bands, "combination_level", one_group)):
-        yield
+@mutant(
+    "a pair of placed thresholds fails twice as often",
+    "placed levels",
+    instead_of=(placement, "placement_levels"),
+)
+def _doubled_pairs(eta, groups):
+    levels = _placement_levels(eta, groups)
+    return replace(levels, pair=2 * levels.pair)
 
 
-@mutant("C3 does not pay for the range of sizes", "rule levels")
-def _sizes_unpaid():
-    def unpaid(k, eta):
-        return gammainccinv(k, eta / (1 - SIZE_SHARE))
+@mutant(
+    "an accuracy bound counts one group's thresholds",
+    "accuracy levels",
+    instead_of=(bands, "combination_level"),
+)
+def _one_groups_thresholds(eta, thresholds, groups):
+    return eta / thresholds if groups <= 5 else 0.0
 
-    with patched((paper, "gammainccinv", unpaid)):
-        yield
+
+@mutant("C3 does not pay for the range of sizes", "rule levels", instead_of=(paper, "gammainccinv"))
+def _sizes_unpaid(k, eta):
+    return gammainccinv(k, eta / (1 - SIZE_SHARE))
 
 
 @mutant("Fisher's quantile has half its degrees of freedom", "rule levels")
@@ -205,17 +201,13 @@ def _rounded_down():
         yield
 
 
-@mutant("the maximum of a walk is taken for its end", "laws")
-def _end_of_walk():
-    def ends(noise, cells, target):
-        masses = noise_masses(noise, cells)
-        end = np.arange(len(masses)) - len(masses) // 2
-        lift = np.maximum(end, 0) - target * end
-        order = np.argsort(lift)
-        return NoiseLaw(lift[order], masses[order, None])
-
-    with patched((deviations, "lift", ends)):
-        yield
+@mutant("the maximum of a walk is taken for its end", "laws", instead_of=(deviations, "lift"))
+def _end_of_walk(noise, cells, target):
+    masses = noise_masses(noise, cells)
+    end = np.arange(len(masses)) - len(masses) // 2
+    lift = np.maximum(end, 0) - target * end
+    order = np.argsort(lift)
+    return NoiseLaw(lift[order], masses[order, None])
 
 
 @mutant("undeclared values are counted without noise", "cells")

@@ -47,13 +47,9 @@ def _unsettled():
         yield
 
 
-@mutant("the next job costs what a fixed list would", "filters")
-def _fixed_lists():
-    def fixed(event, epsilon, delta, relation):
-        return accountants.cost(event, delta, relation)
-
-    with patched((tally, "filter_cost", fixed)):
-        yield
+@mutant("the next job costs what a fixed list would", "filters", instead_of=(tally, "filter_cost"))
+def _fixed_lists(event, epsilon, delta, relation):
+    return accountants.cost(event, delta, relation)
 
 
 @mutant("the chain is not looked at", "tampering")
@@ -73,13 +69,9 @@ def _unchained():
         yield
 
 
-@mutant("declared parts share no budget with the whole", "scopes")
-def _parts_apart():
-    def forgotten(self, scope, amount, total):
-        self.spent = max(self.spent, total)
-
-    with patched((tally.Tally, "add", forgotten)):
-        yield
+@mutant("declared parts share no budget with the whole", "scopes", instead_of=(tally.Tally, "add"))
+def _parts_apart(self, scope, amount, total):
+    self.spent = max(self.spent, total)
 
 
 _check_scope = Scopes.check
@@ -97,10 +89,6 @@ def _only_case():
         yield
 
 
-@mutant("a charge brings its scope into being", "spellings")
-def _undeclared():
-    def declared(self, scope, *, new=False):
-        _check_scope(self, scope, new=True)
-
-    with patched((Scopes, "check", declared)):
-        yield
+@mutant("a charge brings its scope into being", "spellings", instead_of=(Scopes, "check"))
+def _undeclared(self, scope, *, new=False):
+    _check_scope(self, scope, new=True)

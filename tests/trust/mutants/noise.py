@@ -22,120 +22,86 @@ def _no_noise():
         yield
 
 
-@mutant("half the noise on counts", "audit count")
-def _half_noise():
-    def half(self, parameter, size):
-        return _laplace(self, parameter * 2, size)
-
-    with patched((Noise, "discrete_laplace", half)):
-        yield
+@mutant("half the noise on counts", "audit count", instead_of=(Noise, "discrete_laplace"))
+def _half_noise(self, parameter, size):
+    return _laplace(self, parameter * 2, size)
 
 
-@mutant("nine tenths of the noise on counts", "audit count")
-def _less_noise():
-    def less(self, parameter, size):
-        return _laplace(self, parameter / Fraction(9, 10), size)
-
-    with patched((Noise, "discrete_laplace", less)):
-        yield
+@mutant("nine tenths of the noise on counts", "audit count", instead_of=(Noise, "discrete_laplace"))
+def _less_noise(self, parameter, size):
+    return _laplace(self, parameter / Fraction(9, 10), size)
 
 
-@mutant("four fifths of the noise on gradients", "audit gradient step")
-def _less_gradient_noise():
-    def less(self, count):
-        return 0.8 * _normals(self, count)
-
-    with patched((Noise, "normals", less)):
-        yield
+@mutant(
+    "four fifths of the noise on gradients", "audit gradient step", instead_of=(Noise, "normals")
+)
+def _less_gradient_noise(self, count):
+    return 0.8 * _normals(self, count)
 
 
-@mutant("a fixed seed behind the secure source", "sources")
-def _fixed_seed():
-    def same(self, count):
-        generator = vars(self).setdefault("fixed", np.random.Philox(7))
-        return generator.random_raw(-(-count // 8)).astype("<u8").tobytes()[:count]
-
-    with patched((Noise, "take", same)):
-        yield
+@mutant("a fixed seed behind the secure source", "sources", instead_of=(Noise, "take"))
+def _fixed_seed(self, count):
+    generator = vars(self).setdefault("fixed", np.random.Philox(7))
+    return generator.random_raw(-(-count // 8)).astype("<u8").tobytes()[:count]
 
 
-@mutant("the same noise for all cells of a table", "audit table of scores")
-def _same_noise():
-    def same(self, parameter, size):
-        return _laplace(self, parameter, 1) * size
-
-    with patched((Noise, "discrete_laplace", same)):
-        yield
-
-
-@mutant("the same normal number for all coordinates", "audit gradient step")
-def _broadcast_noise():
-    def same(self, count):
-        return np.repeat(_normals(self, 1), count)
-
-    with patched((Noise, "normals", same)):
-        yield
+@mutant(
+    "the same noise for all cells of a table",
+    "audit table of scores",
+    instead_of=(Noise, "discrete_laplace"),
+)
+def _same_noise(self, parameter, size):
+    return _laplace(self, parameter, 1) * size
 
 
-@mutant("noise of one sign", "audit count")
-def _one_sided():
-    def positive(self, parameter, size):
-        return [abs(z) for z in _laplace(self, parameter, size)]
+@mutant(
+    "the same normal number for all coordinates",
+    "audit gradient step",
+    instead_of=(Noise, "normals"),
+)
+def _broadcast_noise(self, count):
+    return np.repeat(_normals(self, 1), count)
 
-    with patched((Noise, "discrete_laplace", positive)):
-        yield
+
+@mutant("noise of one sign", "audit count", instead_of=(Noise, "discrete_laplace"))
+def _one_sided(self, parameter, size):
+    return [abs(z) for z in _laplace(self, parameter, size)]
 
 
 _discrete_laplace_draw = draw.Draw.discrete_laplace
 
 
-@mutant("empty cells get no noise", "audit count")
-def _empty_cells_bare():
-    def bare(self, counts):
-        noisy = _discrete_laplace_draw(self, counts)
-        return [z if c else 0 for c, z in zip(counts, noisy, strict=True)]
-
-    with patched((draw.Draw, "discrete_laplace", bare)):
-        yield
+@mutant("empty cells get no noise", "audit count", instead_of=(draw.Draw, "discrete_laplace"))
+def _empty_cells_bare(self, counts):
+    noisy = _discrete_laplace_draw(self, counts)
+    return [z if c else 0 for c, z in zip(counts, noisy, strict=True)]
 
 
-@mutant("float32 noise on counts", "support")
-def _float32_noise():
-    def rounded(self, parameter, size):
-        uniform = self.uniforms(size) - 0.5
-        noise = -np.sign(uniform) * np.log1p(-2 * np.abs(uniform)) / float(parameter)
-        return noise.astype(np.float32).astype(np.float64).tolist()
-
-    with patched((Noise, "discrete_laplace", rounded)):
-        yield
+@mutant("float32 noise on counts", "support", instead_of=(Noise, "discrete_laplace"))
+def _float32_noise(self, parameter, size):
+    uniform = self.uniforms(size) - 0.5
+    noise = -np.sign(uniform) * np.log1p(-2 * np.abs(uniform)) / float(parameter)
+    return noise.astype(np.float32).astype(np.float64).tolist()
 
 
-@mutant("noise repeats after twenty cells", "audit count, cells far apart")
-def _repeating_noise():
-    def repeated(self, parameter, size):
-        noise = _laplace(self, parameter, 20)
-        return [noise[i % 20] for i in range(size)]
-
-    with patched((Noise, "discrete_laplace", repeated)):
-        yield
-
-
-@mutant("normal numbers of sixteen bits", "tails")
-def _coarse_noise():
-    def coarse(self, count):
-        return (np.floor(_uniforms(self, count) * 2**16) + 0.5) / 2**16
-
-    with patched((Noise, "uniforms", coarse)):
-        yield
+@mutant(
+    "noise repeats after twenty cells",
+    "audit count, cells far apart",
+    instead_of=(Noise, "discrete_laplace"),
+)
+def _repeating_noise(self, parameter, size):
+    noise = _laplace(self, parameter, 20)
+    return [noise[i % 20] for i in range(size)]
 
 
-@mutant("noise without its tails", "tails")
-def _no_tails():
-    def cut(self, count):
-        return np.clip(_normals(self, count), -3.5, 3.5)
+@mutant("normal numbers of sixteen bits", "tails", instead_of=(Noise, "uniforms"))
+def _coarse_noise(self, count):
+    return (np.floor(_uniforms(self, count) * 2**16) + 0.5) / 2**16
 
-    with patched((Noise, "normals", cut)):
-        yield
+
+@mutant("noise without its tails", "tails", instead_of=(Noise, "normals"))
+def _no_tails(self, count):
+    return np.clip(_normals(self, count), -3.5, 3.5)
 
 
 @mutant("a second step gets the noise of the first", "audit two steps on Poisson batches")
@@ -169,11 +135,7 @@ def _one_unit():
         yield
 
 
-@mutant("noise on a grid without its tails", "tails")
-def _no_grid_tails():
-    def cut(self, variance, size):
-        most = int(3.5 * variance**0.5)
-        return np.clip(_grid(self, variance, size), -most, most)
-
-    with patched((Noise, "discrete_gaussian", cut)):
-        yield
+@mutant("noise on a grid without its tails", "tails", instead_of=(Noise, "discrete_gaussian"))
+def _no_grid_tails(self, variance, size):
+    most = int(3.5 * variance**0.5)
+    return np.clip(_grid(self, variance, size), -most, most)

@@ -23,17 +23,15 @@ _plan = PrivateClassifier.plan
 _calibrate = logistic.calibrate
 
 
-@mutant("a table is drawn that no plan lists", "replay reuse")
-def _drawn_unplanned():
-    def learn(self, records, run):
-        _learn(self, records, run)
-        event = noisy_table(1, self.relation)
-        own = run.plan.budget.ledger(run.noise)
-        receipt = own.charge(event, scope="", purpose="one more table")
-        self.records_ = receipt.draw(event).discrete_laplace([len(records)])
-
-    with patched((PrivateClassifier, "learn", learn)):
-        yield
+@mutant(
+    "a table is drawn that no plan lists", "replay reuse", instead_of=(PrivateClassifier, "learn")
+)
+def _drawn_unplanned(self, records, run):
+    _learn(self, records, run)
+    event = noisy_table(1, self.relation)
+    own = run.plan.budget.ledger(run.noise)
+    receipt = own.charge(event, scope="", purpose="one more table")
+    self.records_ = receipt.draw(event).discrete_laplace([len(records)])
 
 
 @mutant("a planned table is filled in without noise", "replay reuse-values")
@@ -60,13 +58,14 @@ def _unsealed():
         yield
 
 
-@mutant("training is planned with less noise than the budget allows", "plans", "replay logistic")
-def _less_noise():
-    def less(epsilon, *how, **named):
-        return _calibrate(1.2 * epsilon, *how, **named)
-
-    with patched((logistic, "calibrate", less)):
-        yield
+@mutant(
+    "training is planned with less noise than the budget allows",
+    "plans",
+    "replay logistic",
+    instead_of=(logistic, "calibrate"),
+)
+def _less_noise(epsilon, *how, **named):
+    return _calibrate(1.2 * epsilon, *how, **named)
 
 
 @mutant("a plan over its budget is not refused", "plans")

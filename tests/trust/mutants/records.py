@@ -19,53 +19,35 @@ from dpfair.privacy.ledger import Ledger
 from dpfair.privacy.plan import Run
 
 
-@mutant("all records are in both scopes", "replay certified")
-def _split_reused():
-    def both(self, records):
-        return {name: np.arange(len(records)) for name in self.plan.shares}
-
-    with patched((Run, "split_records", both)):
-        yield
+@mutant("all records are in both scopes", "replay certified", instead_of=(Run, "split_records"))
+def _split_reused(self, records):
+    return {name: np.arange(len(records)) for name in self.plan.shares}
 
 
-@mutant("the split permutes the whole table", "replay certified")
-def _permuted_split():
-    def permuted(self, records):
-        n, shares = len(records), self.plan.shares
-        order = np.random.Generator(np.random.Philox(n)).permutation(n)
-        ends = np.round(np.cumsum(list(shares.values())) * n).astype(int)
-        return {
-            name: np.sort(order[low:high])
-            for name, low, high in zip(shares, [0, *ends], ends, strict=False)
-        }
-
-    with patched((Run, "split_records", permuted)):
-        yield
+@mutant("the split permutes the whole table", "replay certified", instead_of=(Run, "split_records"))
+def _permuted_split(self, records):
+    n, shares = len(records), self.plan.shares
+    order = np.random.Generator(np.random.Philox(n)).permutation(n)
+    ends = np.round(np.cumsum(list(shares.values())) * n).astype(int)
+    return {
+        name: np.sort(order[low:high])
+        for name, low, high in zip(shares, [0, *ends], ends, strict=False)
+    }
 
 
-@mutant("a quote reaches into the lines after its own", "lines")
-def _quotes_across_lines():
-    def crossing(path):
-        return pl.read_csv(
-            path, infer_schema=False, truncate_ragged_lines=True, encoding="utf8-lossy"
-        )
-
-    with patched((reading, "read_lines", crossing)):
-        yield
+@mutant("a quote reaches into the lines after its own", "lines", instead_of=(reading, "read_lines"))
+def _quotes_across_lines(path):
+    return pl.read_csv(path, infer_schema=False, truncate_ragged_lines=True, encoding="utf8-lossy")
 
 
 _exact_counts = counting.exact_counts
 
 
-@mutant("a nearly empty group is skipped", "replay reuse")
-def _group_skipped():
-    def skipped(scores, groups, labels, k, edges):
-        counts = _exact_counts(scores, groups, labels, k, edges)
-        counts[counts.sum(axis=(1, 2)) < 2] = -5
-        return counts
-
-    with patched((counting, "exact_counts", skipped)):
-        yield
+@mutant("a nearly empty group is skipped", "replay reuse", instead_of=(counting, "exact_counts"))
+def _group_skipped(scores, groups, labels, k, edges):
+    counts = _exact_counts(scores, groups, labels, k, edges)
+    counts[counts.sum(axis=(1, 2)) < 2] = -5
+    return counts
 
 
 @mutant("the scaler is fitted on the data", "replay logistic-sgd")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 from unittest.mock import patch
+
+from audit.broken_noise import again
 
 __all__ = ["MUTANTS", "Mutant", "again", "mutant", "patched"]
 
@@ -24,15 +26,21 @@ class Mutant:
 MUTANTS: list[Mutant] = []
 
 
-def mutant(name: str, *caught_by: str) -> Callable[[Callable[[], Iterator[None]]], None]:
+def mutant(
+    name: str, *caught_by: str, instead_of: tuple[Any, str] | None = None
+) -> Callable[[Callable[..., Any]], None]:
     """Register a context manager under which the library is broken.
 
-    Collecting doctests reads a module a second time; its mutants are then registered already.
+    With ``instead_of``, the owner and the name of an attribute, the decorated function replaces
+    that attribute. Collecting doctests reads a module a second time; its mutants are then
+    registered already.
     """
 
-    def register(broken: Callable[[], Iterator[None]]) -> None:
+    def register(broken: Callable[..., Any]) -> None:
+        change = None if instead_of is None else (*instead_of, broken)
+        context = contextmanager(broken) if change is None else lambda: patched(change)
         if all(name != known.name for known in MUTANTS):
-            MUTANTS.append(Mutant(name, contextmanager(broken), caught_by))
+            MUTANTS.append(Mutant(name, context, caught_by))
 
     return register
 
@@ -48,19 +56,6 @@ def patched(*changes: tuple[Any, str, Any]) -> ExitStack:
     for owner, name, value in changes:
         stack.enter_context(patch.object(owner, name, value))
     return stack
-
-
-def again(sampler):
-    """Every second call gives what the one before it gave."""
-    made = []
-
-    def same(self, *asked):
-        if made:
-            return made.pop()
-        made.append(sampler(self, *asked))
-        return made[0]
-
-    return same
 
 
 def _forget() -> None:

@@ -97,22 +97,22 @@ _poisson = Noise.poisson_batch
 _exact_batch = Noise.exact_batch
 
 
-@mutant("batches five times as large as paid for", "audit gradient step on a Poisson batch")
-def _larger_batches():
-    def larger(self, population, rate):
-        return _poisson(self, population, min(1.0, 5 * rate))
+@mutant(
+    "batches five times as large as paid for",
+    "audit gradient step on a Poisson batch",
+    instead_of=(Noise, "poisson_batch"),
+)
+def _larger_batches(self, population, rate):
+    return _poisson(self, population, min(1.0, 5 * rate))
 
-    with patched((Noise, "poisson_batch", larger)):
-        yield
 
-
-@mutant("whole-number batches five times as large as paid for", "batches")
-def _large_exact_batches():
-    def large(self, population, rate):
-        return _exact_batch(self, population, 5 * rate)
-
-    with patched((Noise, "exact_batch", large)):
-        yield
+@mutant(
+    "whole-number batches five times as large as paid for",
+    "batches",
+    instead_of=(Noise, "exact_batch"),
+)
+def _large_exact_batches(self, population, rate):
+    return _exact_batch(self, population, 5 * rate)
 
 
 @mutant("everybody is in every batch", "audit gradient step on a Poisson batch, exact arithmetic")
@@ -127,14 +127,10 @@ def _same_batch_twice():
         yield
 
 
-@mutant("shuffled batches of a fixed size", "batches")
-def _shuffled():
-    def shuffled(self, population, rate):
-        size = round(population * rate)
-        return np.sort(np.argsort(self.uniforms(population))[:size])
-
-    with patched((Noise, "poisson_batch", shuffled)):
-        yield
+@mutant("shuffled batches of a fixed size", "batches", instead_of=(Noise, "poisson_batch"))
+def _shuffled(self, population, rate):
+    size = round(population * rate)
+    return np.sort(np.argsort(self.uniforms(population))[:size])
 
 
 @mutant("the sampling rate is taken from the data", "replay logistic-sgd")
