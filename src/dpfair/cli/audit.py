@@ -62,7 +62,7 @@ def audit(
     else:
         raise InputError(
             f"Expected a model file, the word mechanisms or a method ({', '.join(methods)}), "
-            f"got {target!r}."
+            f"got {target!r}{validate.did_you_mean(target, ['mechanisms', *methods])}."
         )
     show(report, as_json=as_json)
 

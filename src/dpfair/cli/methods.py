@@ -12,6 +12,7 @@ import typer
 from dpfair.cli.options import AsJson
 from dpfair.cli.output import print_json
 from dpfair.errors import InputError
+from dpfair.validate import did_you_mean
 
 __all__ = ["described", "methods"]
 
@@ -30,7 +31,7 @@ def methods(
     if name is not None and name not in {**METHODS, **LEARNERS}:
         raise InputError(
             f"Expected the method {either(METHODS)} or the learner {either(LEARNERS)}, "
-            f"got {name!r}."
+            f"got {name!r}{did_you_mean(name, {**METHODS, **LEARNERS})}."
         )
     able = methods_from_tables()
     found = {

@@ -124,7 +124,8 @@ def settings_of(kind: type[T], given: Any, name: str) -> T:
     known = kind()._get_param_names()  # type: ignore[attr-defined]
     unknown = [key for key in given if key not in known]
     if unknown:
-        raise InputError(f"{name} has no setting {unknown[0]!r}; it has {', '.join(known)}.")
+        guess = validate.did_you_mean(unknown[0], known)
+        raise InputError(f"{name} has no setting {unknown[0]!r}{guess}; it has {', '.join(known)}.")
     return kind(**given)
 
 
