@@ -175,7 +175,7 @@ def test_an_unseen_group_is_an_error_without_its_name(estimator, loans):
     X, y = loans
     model = clone(estimator).fit(X, y)
     with pytest.raises(
-        InputError, match="1 of the records belong to a group that the schema does not declare"
+        InputError, match="1 of 5 records have a group that the schema does not declare"
     ) as e:
         model.predict(X[:5].with_columns(sex=pl.Series(["f", "m", "martian", "f", "m"])))
     assert "martian" not in str(e.value)

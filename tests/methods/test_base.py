@@ -339,7 +339,7 @@ def test_fresh_coins_are_new_at_every_call(lottery, loans):
 
 def test_an_undeclared_group_is_an_error_only_for_decisions(fitted, loans):
     X = loans[0][:10].with_columns(sex=pl.Series(["f", "x"] * 5))
-    with pytest.raises(InputError, match="5 of the records belong to a group"):
+    with pytest.raises(InputError, match="5 of 10 records have a group"):
         fitted.predict(X)
     assert fitted.new_records(X, known=False).groups.tolist() == [0, -1] * 5
 

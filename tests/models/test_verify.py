@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+import polars as pl
 import pytest
 from sample_models import put, rewritten
+from sample_tables import make_loans
 
 from dpfair import ChargeTo, InputError, LedgerFile, PrivateFairClassifier, load_model, save_model
 from dpfair.models.verify import verify_model
@@ -135,3 +138,20 @@ def test_a_model_with_a_checked_rule_lends_its_payment_to_its_other_rules(
     save_model(paid.with_rule(tolerance=0.1), tmp_path / "other-rule")
     for name in ("paid", "other-rule"):
         assert not failed(verify_model(tmp_path / name, tmp_path / "l"))
+
+
+@pytest.mark.parametrize("unit", [4, -1, "person"])
+def test_a_unit_given_by_position_is_paid_for_by_its_name(unit, tmp_path, loan_schema):
+    X, y = make_loans(300)
+    X = X.with_columns(person=pl.Series(np.arange(300)))
+    ledger = tmp_path / "loans.ledger"
+    LedgerFile.create(ledger, 3, 1e-5, unit="person").close()
+    how = {"schema": loan_schema, "unit": unit, "ledger": ChargeTo(ledger, key="a")}
+    model = PrivateFairClassifier(1, **how).fit(X, y)
+    assert "column 'person'" in model.certificate_.privacy.unit
+    path = save_model(model, tmp_path / "m.dpfair")
+    payment = {check.name: check for check in verify_model(path, ledger)}["payment"]
+    assert payment.passed, payment.finding
+    assert load_model(path).certificate_ == model.certificate_
+    reordered = X.select(sorted(X.columns))
+    np.testing.assert_array_equal(load_model(path).predict(reordered), model.predict(X))

@@ -29,7 +29,6 @@ __all__ = [
     "declared_schema",
     "free_name",
     "inferred_schema",
-    "known_groups",
     "label_array",
     "label_classes",
     "unit_texts",
@@ -139,16 +138,6 @@ def column_name(table: Any, column: str | int) -> str:
     if name not in names:
         raise SchemaError(f"The table has no column {column!r}; it has {', '.join(names[:20])}.")
     return str(name)
-
-
-def known_groups(groups: NDArray[np.int64], names: tuple[str, ...]) -> None:
-    """Refuse records of a group that the schema does not declare, without naming it."""
-    unknown = int((groups < 0).sum())
-    if unknown:
-        raise InputError(
-            f"{unknown} of the records belong to a group that the schema does not declare; it "
-            f"declares {', '.join(names[:20])}."
-        )
 
 
 def label_array(y: Any, n: int) -> NDArray[Any]:

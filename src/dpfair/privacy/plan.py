@@ -8,11 +8,11 @@ draw what was paid is an error at the end of the fit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,7 @@ __all__ = [
     "FitPlan",
     "Run",
     "Step",
+    "Watcher",
     "whole_event",
 ]
 
@@ -215,6 +216,16 @@ class FitPlan:
         return alike(self.to_json(), other.to_json())
 
 
+class Watcher(Protocol):
+    """Is told how far a fit is: public steps only, and nothing about the records."""
+
+    def __call__(self, step: int) -> None:
+        """So many gradient steps are done."""
+
+    def stage(self, what: str) -> None:
+        """Another part of the fit begins."""
+
+
 class Run:
     """A plan whose charges are in a ledger: it has the receipts and the coins of one fit.
 
@@ -226,13 +237,13 @@ class Run:
     plan, ledger
         What will be drawn, and where it is charged.
     progress
-        Called with the number of finished gradient steps, unless it is None.
+        Who watches the fit, if anybody; see :meth:`stage`.
     """
 
     def __init__(self, plan: FitPlan, noise: Noise | None) -> None:
         self.plan = plan
         self.ledger = plan.budget.ledger(noise)
-        self.progress: Callable[[int], None] | None = None
+        self.progress: Watcher | None = None
         self._receipts = {
             step.name: self.ledger.charge(step.event, scope=step.scope, purpose=step.purpose)
             for step in plan.steps
@@ -240,6 +251,11 @@ class Run:
         self.ledger.seal()
         self._taken: set[str] = set()
         self._coin_key: bytes | None = None
+
+    def stage(self, what: str) -> None:
+        """Tell whoever watches that another part of the fit begins."""
+        if self.progress is not None:
+            self.progress.stage(what)
 
     @property
     def noise(self) -> Noise:
