@@ -60,7 +60,7 @@ def test_fit_prints_one_object_with_the_promised_fields(folder, capsys):
     assert result["delta"] == 1e-5
     assert result["relation"] == "add_remove"
     assert result["private"] is True
-    assert result["method"] == "Score thresholds, certified"
+    assert (result["method"], result["title"]) == ("fair", "Score thresholds, certified")
     assert result["certificate"]["notion"] == "demographic_parity"
     assert 0.5 < result["certificate"]["accuracy_bound"] < 1
     # Without a seed: 0.13 to 0.21 in 150 fits.
@@ -90,7 +90,7 @@ def test_every_option_of_fit_reaches_the_model(folder, capsys):
         return run_json(capsys, "fit", *fit_options(folder), "--seed", "1", *options)
 
     paper = fit("--method", "algorithm2", "--composition", "basic", "--target", "lower")
-    assert paper["method"] == "Algorithm 2"
+    assert (paper["method"], paper["title"]) == ("algorithm2", "Algorithm 2")
     assert [e["scope"] for e in paper["ledger"]] == ["train", "release"]
     reuse = fit("--mode", "reuse")
     assert reuse["certificate"]["certified"] is False

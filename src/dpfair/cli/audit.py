@@ -11,6 +11,7 @@ import typer
 
 from dpfair import validate
 from dpfair.cli.audit_report import AuditReport
+from dpfair.cli.looks import print_styled, print_table
 from dpfair.cli.options import AsJson
 from dpfair.cli.output import print_json, say
 from dpfair.cli.progress import progress_bar
@@ -72,7 +73,11 @@ def show(report: AuditReport, *, as_json: bool) -> None:
     if as_json:
         print_json(report.to_json())
     else:
-        print(report.to_text())
+        print("\n".join(report.head()))
+        headings = ("mechanism", "claimed epsilon", "delta", "lower bound", "samples", "verdict")
+        print_table(headings, report.rows(), report.table())
+        print("\n".join(report.notes()))
+        print_styled(report.verdict)
     if report.failures:
         raise typer.Exit(1)
 

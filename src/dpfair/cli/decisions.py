@@ -18,7 +18,7 @@ FORMATS = ("csv", "parquet", "jsonl")
 
 
 def check_format(out: Path | None, given: str | None, *, as_json: bool) -> str:
-    """The format of the output: as given, or else by the end of the file's name.
+    """The format of the output: as given, or else by the end of the file's name, or else CSV.
 
     >>> check_format(Path("decisions.PARQUET"), None, as_json=False)
     'parquet'
@@ -29,7 +29,7 @@ def check_format(out: Path | None, given: str | None, *, as_json: bool) -> str:
         if given == "parquet":
             raise InputError("Parquet is binary: give --out, such as --out decisions.parquet.")
         return given or "csv"
-    suffix = out.suffix.lower().removeprefix(".")
+    suffix = out.suffix.lower().removeprefix(".") or "csv"
     if given is None and suffix not in FORMATS:
         raise InputError(
             f"Expected --out to end in .csv, .parquet or .jsonl, got {out}; or name one of these "

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dpfair.cli.looks import print_table
 from dpfair.cli.options import NOTION_NAMES, AsJson, ModelFile, numbers
 from dpfair.cli.output import print_json, say
 from dpfair.errors import InputError
@@ -59,26 +60,32 @@ def frontier(
             }
         )
         return
-    print("\n".join(table(points)))
+    headings = ("tolerance", "accuracy", "gap", "certified accuracy", "certified gap", "")
+    print_table(headings, cells(points), table(points))
     for remark in remarks(points, fitted.release_.dependence):
         say(f"dpfair: {remark}")
 
 
 def table(points: Sequence[FrontierPoint]) -> Iterator[str]:
     """A line per tolerance, under a heading."""
+    yield "tolerance  accuracy  gap      certified accuracy  certified gap"
+    for tolerance, accuracy, gap, low, high, notes in cells(points):
+        line = f"{tolerance:<9}  {accuracy}    {gap}   {low:<18}  {high:<13}  {notes}"
+        yield line.rstrip()
+
+
+def cells(points: Sequence[FrontierPoint]) -> Iterator[tuple[str, ...]]:
+    """What the table says about each tolerance."""
     from dpfair.certificate.text import round_down, round_up
 
-    yield "tolerance  accuracy  gap      certified accuracy  certified gap"
     for point in points:
         sure, worst = point.accuracy_bound, point.gap_bound
         low = "none" if sure is None else f">= {round_down(sure)}"
         high = "none" if worst is None else f"<= {round_up(worst)}"
         notes = [f"accepts {point.rule.constant}"] if point.rule.constant else []
         notes += ["more than is allowed"] if _too_large(point) else []
-        yield (
-            f"{point.tolerance:<9.4g}  {point.accuracy:.4f}    {point.gap:.4f}   {low:<18}  "
-            f"{high:<13}  {', '.join(notes)}".rstrip()
-        )
+        numbers = (f"{point.tolerance:.4g}", f"{point.accuracy:.4f}", f"{point.gap:.4f}")
+        yield (*numbers, low, high, ", ".join(notes))
 
 
 def remarks(points: Sequence[FrontierPoint], dependence: str) -> Iterator[str]:

@@ -60,8 +60,8 @@ def predict(
 
     if output_format is not None:
         validate.one_of(FORMATS, format=output_format)
-    form = check_format(out, output_format, as_json=as_json)
     check_writable(out, inputs=[model, data_file(data)])
+    form = check_format(out, output_format, as_json=as_json)
     if batch_epsilon is not None and not batch:
         raise InputError("--batch-epsilon needs --batch.")
     with working("reading the model"):

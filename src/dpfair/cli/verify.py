@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from dpfair.cli.looks import print_styled, print_table
 from dpfair.cli.options import AsJson, ModelFile
 from dpfair.cli.output import print_json
 
@@ -33,9 +34,10 @@ def verify(
             }
         )
     else:
-        for check in checks:
-            print(f"{_MARKS[check.passed]:<7} {check.name:<12} {check.finding}")
-        print("\nVerified." if passed else "\nNOT VERIFIED.")
+        rows = [(_MARKS[check.passed], check.name, check.finding) for check in checks]
+        plain = [f"{mark:<7} {name:<12} {finding}" for mark, name, finding in rows]
+        print_table(("result", "what", "finding"), rows, [*plain, ""])
+        print_styled("Verified." if passed else "NOT VERIFIED.")
     if not passed:
         raise typer.Exit(1)
 

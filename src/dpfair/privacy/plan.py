@@ -17,7 +17,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfair.errors import InputError, ReceiptError
+from dpfair.errors import BudgetError, InputError, ReceiptError
+from dpfair.privacy.account_text import account_text
 from dpfair.privacy.assumptions import Assumption, Facts
 from dpfair.privacy.event_json import alike, event_from_json, event_to_json
 from dpfair.privacy.events import DpEvent, OneOfDpEvent, exact_epsilon, path_events
@@ -120,6 +121,11 @@ class FitPlan:
     >>> plan = FitPlan(Budget(Fraction(1), 1e-5), (step,))
     >>> plan.total().spent
     1.0
+    >>> print(plan)
+    Plan of a fit (epsilon 1, delta 1e-05, add_remove)
+      step   scope  purpose             epsilon  delta
+      count  all    count the accepted   1.0000  0
+             total  together             1.0000  of 1
     """
 
     budget: Budget
@@ -143,6 +149,13 @@ class FitPlan:
 
     def __contains__(self, name: object) -> bool:
         return any(step.name == name for step in self.steps)
+
+    def __str__(self) -> str:
+        try:
+            ledger = self.total()
+        except BudgetError as error:
+            return f"Plan of a fit that exceeds its budget: {error}"
+        return account_text(ledger, "Plan of a fit", [step.name for step in self.steps])
 
     def share(self, name: str) -> float:
         """The share of the records that a step reads."""
