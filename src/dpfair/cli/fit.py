@@ -48,6 +48,9 @@ if TYPE_CHECKING:
     from dpfair.privacy.payment import ChargeTo
     from dpfair.privacy.plan import FitPlan
 
+LONGEST_NAME = 20
+"""Of a line of the certificate, such as "Assumed public"."""
+
 
 def fit(
     data: Data,
@@ -199,7 +202,7 @@ def fit(
     accepted = model.schema_.label
     print(f"Accepted means {accepted.name} = {accepted.values[1]}, the second of its two values.")
     promises = str(model.certificate_).splitlines()
-    print_facts([(name, text) for name, _, text in (p.partition(": ") for p in promises)], promises)
+    print_facts([_name_and_text(promise) for promise in promises], promises)
     print()
     print_account(model.ledger_, "Privacy account")
     for what, path in (("Model", out), ("Report", report)):
@@ -208,6 +211,12 @@ def fit(
     if payer is not None:
         print(f"Ledger: {payer.path} ({_left(payer)})")
     print_next_steps(data, out, report, payer)
+
+
+def _name_and_text(promise: str) -> tuple[str, str]:
+    """A line of the certificate in two parts; one without a name is all text."""
+    name, _, text = promise.partition(": ")
+    return (name, text) if text and len(name) <= LONGEST_NAME else ("", promise)
 
 
 def _earlier(

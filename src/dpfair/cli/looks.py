@@ -72,13 +72,12 @@ def print_facts(facts: Iterable[tuple[str, str]], plain: Iterable[str], *, title
             print(line)
         return
     from rich.table import Table
-    from rich.text import Text
 
     table = Table.grid(padding=(0, 2))
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
     for name, text in facts:
-        table.add_row(Text(name), _coloured(text))
+        table.add_row(_coloured(name), _coloured(text))
     if title:
         print_styled(title)
     _console().print(table)

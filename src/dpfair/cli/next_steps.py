@@ -18,24 +18,22 @@ def next_steps(
     """Commands, and what each is for; the first ones are those that most people need.
 
     >>> for step in next_steps("loans.csv", Path("m.dpfair"), None, None): print(*step, sep="  # ")
-    dpfair predict m.dpfair NEW.csv --out decisions.csv  # decide about new records
-    dpfair report m.dpfair --out report.html  # what is promised, as a page to share
-    dpfair verify m.dpfair  # derive every claim of the file again
+    dpfair predict m.dpfair NEW.csv --out decisions.csv  # decide new records
+    dpfair report m.dpfair --out report.html  # a page to share
+    dpfair verify m.dpfair  # check every claim
     """
     if model is None:
         return []
     file = shlex.quote(str(model))
     ledger = "" if payer is None else f" --ledger {shlex.quote(str(payer.path))}"
     new = "NEW.parquet" if data.lower().endswith((".parquet", ".pq")) else "NEW.csv"
-    steps = [(f"dpfair predict {file} {new} --out decisions.csv", "decide about new records")]
+    steps = [(f"dpfair predict {file} {new} --out decisions.csv", "decide new records")]
     if report is None:
-        steps.append(
-            (f"dpfair report {file} --out report.html", "what is promised, as a page to share")
-        )
+        steps.append((f"dpfair report {file} --out report.html", "a page to share"))
     else:
         held_out = new.replace("NEW", "HELD-OUT")
-        steps.append((f"dpfair evaluate {file} {held_out}", "accuracy and gap, for your own eyes"))
-    steps.append((f"dpfair verify {file}{ledger}", "derive every claim of the file again"))
+        steps.append((f"dpfair evaluate {file} {held_out}", "internal numbers"))
+    steps.append((f"dpfair verify {file}{ledger}", "check every claim"))
     return steps
 
 

@@ -14,7 +14,7 @@ _MARKS = (
     (b"PAR1", "a Parquet table"),
     (b"PK\x03\x04", "a zip archive, such as an Excel or PyTorch file"),
     (b"\x1f\x8b", "a compressed file"),
-    (b"\x80", "a Python pickle"),
+    (b"\x80", "a saved Python object"),
     (b"%PDF", "a PDF document"),
 )
 """How files of other kinds begin."""
