@@ -82,3 +82,15 @@ def test_the_unit_is_at_its_own_position(unit, table):
     assert model.release_ == first.release_
     with pytest.raises(SchemaError, match="give unit by its position"):
         first.predict(np.column_stack([person, array]))
+
+
+def test_the_sensitive_column_is_named_or_the_last_one(table):
+    frame, array, y = table
+    expected = fair().fit(frame, y).release_
+    for sensitive in ("sex", 3, -1):
+        assert fair(sensitive=sensitive).fit(array, y).release_ == expected
+    by_job = fair(sensitive="job").fit(frame, y)
+    reordered = frame.select("age", "income", "sex", "job").to_numpy()
+    assert fair(sensitive="job").fit(reordered, y).release_ == by_job.release_
+    with pytest.raises(SchemaError, match="give sensitive by its name"):
+        fair(sensitive=2).fit(array, y)

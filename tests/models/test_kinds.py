@@ -25,7 +25,10 @@ FILES = {
     "loans.json": (lambda path: path.write_text('{"label": 1}'), "JSON text"),
     "loans.ledger": (a_ledger, "a ledger file"),
     "report.html": (lambda path: path.write_text("<!doctype html><html></html>"), "an HTML"),
-    "model.pkl": (lambda path: path.write_bytes(b"\x80\x04\x95" + bytes(20)), "a saved Python object"),
+    "model.pkl": (
+        lambda path: path.write_bytes(b"\x80\x04\x95" + bytes(20)),
+        "a saved Python object",
+    ),
     "model.pt": (lambda path: path.write_bytes(b"PK\x03\x04" + bytes(20)), "a zip archive"),
     "notes": (lambda path: path.write_text("Nothing in particular.\n"), "plain text"),
     "picture": (lambda path: path.write_bytes(b"\x89PNG\r\n" + bytes(20)), "binary data"),

@@ -20,6 +20,7 @@ from dpfair.data.infer import infer_levels, infer_schema
 from dpfair.data.schema import Schema
 from dpfair.errors import InputError, PrivacyLeakWarning, SchemaError
 from dpfair.methods.parameters import Sensitive
+from dpfair.methods.positions import array_groups, has_array_names
 
 __all__ = [
     "MAX_GROUPS",
@@ -52,6 +53,8 @@ def declared_schema(schema: Schema | None, sensitive: Sensitive, table: Any) -> 
         raise SchemaError("Expected sensitive to be the name or the position of a column.")
     if schema is None or sensitive is None:
         return schema
+    if isinstance(table, (np.ndarray, list, tuple)) and not has_array_names(schema):
+        return array_groups(schema, sensitive)
     return schema.with_sensitive(column_name(table, sensitive))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from dpfair.data.containers import NamedArray, column_names
 from dpfair.data.schema import Schema
 from dpfair.errors import SchemaError
 
-__all__ = ["named_columns"]
+__all__ = ["array_groups", "has_array_names", "named_columns"]
 
 
 def named_columns(table: Any, schema: Schema, *, unit: str | int | None, groups_apart: bool) -> Any:
@@ -38,6 +39,24 @@ def named_columns(table: Any, schema: Schema, *, unit: str | int | None, groups_
         apart = " The groups are given apart." if groups_apart else ""
         raise SchemaError(f"Expected an array with {wanted}, got {table.shape[1]} columns.{apart}")
     return NamedArray(table, tuple(names))
+
+
+def has_array_names(schema: Schema) -> bool:
+    """Whether the schema calls its columns x0, x1, ..., as those of an array are called."""
+    return all(re.fullmatch("x[0-9]+", column.name) for column in schema.columns)
+
+
+def array_groups(schema: Schema, sensitive: str | int) -> Schema:
+    """The schema for an array that is read by position, whose sensitive column is the last one."""
+    if isinstance(sensitive, str):
+        return schema.with_sensitive(sensitive)
+    last = len(schema.columns)
+    if schema.sensitive is None or schema.sensitive.parts or sensitive not in (last, -1):
+        raise SchemaError(
+            "The columns of the array are those of the schema, with the sensitive one last: give "
+            "sensitive by its name."
+        )
+    return schema
 
 
 def _position(unit: str | int, width: int) -> int:
