@@ -6,11 +6,12 @@ Every check is written so that NaN fails it.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
+from difflib import get_close_matches
 
 from dpfair.errors import InputError
 
-__all__ = ["at_least", "in_open_interval", "one_of", "positive", "within"]
+__all__ = ["at_least", "did_you_mean", "in_open_interval", "one_of", "positive", "within"]
 
 
 def positive(**parameters: float) -> None:
@@ -55,4 +56,17 @@ def one_of(allowed: Collection[str], **parameters: str) -> None:
     """Each parameter is one of the allowed words."""
     for name, value in parameters.items():
         if value not in allowed:
-            raise InputError(f"Expected {name} to be one of {', '.join(allowed)}, got {value!r}.")
+            raise InputError(
+                f"Expected {name} to be one of {', '.join(allowed)}, got {value!r}"
+                f"{did_you_mean(value, allowed)}."
+            )
+
+
+def did_you_mean(word: object, known: Iterable[str]) -> str:
+    """A question in parentheses that names the known word nearest to a misspelt one, if any.
+
+    >>> did_you_mean("bound", ["bounds", "values"]), did_you_mean("colour", ["bounds"])
+    (" (did you mean 'bounds'?)", '')
+    """
+    close = get_close_matches(word, list(known), 1) if isinstance(word, str) else []
+    return f" (did you mean {close[0]!r}?)" if close else ""

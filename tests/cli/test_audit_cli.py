@@ -296,7 +296,7 @@ def test_unknown_targets_name_the_known_ones(capsys, tmp_path):
     broken.write_bytes(b"nothing")
     code, _, err = run(capsys, broken)
     assert code == 2
-    assert "is not a valid dpfair model" in err
+    assert "is not a model file: it looks like plain text" in err
 
 
 @pytest.mark.parametrize("target", ["mechanisms", "logistic"])

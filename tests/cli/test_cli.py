@@ -50,7 +50,7 @@ def test_fit_prints_one_object_with_the_promised_fields(folder, capsys):
     assert result["delta"] == 1e-5
     assert result["relation"] == "add_remove"
     assert result["private"] is True
-    assert result["method"] == "Score thresholds, certified"
+    assert (result["method"], result["title"]) == ("fair", "Score thresholds, certified")
     assert result["certificate"]["notion"] == "demographic_parity"
     assert 0.5 < result["certificate"]["accuracy_bound"] < 1
     # Without a seed: 0.13 to 0.21 in 150 fits.
@@ -80,7 +80,7 @@ def test_every_option_of_fit_reaches_the_model(folder, capsys):
         return run_json(capsys, "fit", *fit_options(folder), "--seed", "1", *options)
 
     paper = fit("--method", "algorithm2", "--composition", "basic", "--target", "lower")
-    assert paper["method"] == "Algorithm 2"
+    assert (paper["method"], paper["title"]) == ("algorithm2", "Algorithm 2")
     assert [e["scope"] for e in paper["ledger"]] == ["train", "release"]
     reuse = fit("--mode", "reuse")
     assert reuse["certificate"]["certified"] is False
@@ -317,10 +317,33 @@ BAD = {
     "no arguments": (["fit"], "DATA"),
     "unknown command": (["fix"], "fix"),
     "no model": (["evaluate", "none.dpfair", "{loans}"], "no model file"),
-    "bad model": (["predict", "{loans}", "{loans}"], "not a valid dpfair model"),
+    "bad model": (["predict", "{loans}", "{loans}"], "it looks like a CSV table"),
     "unknown group": (
-        ["predict", "{model}", "{martian}"],
+        ["predict", "{model}", "{martian}", "--strict"],
         "group that the schema does not declare",
+    ),
+    "unknown id": (["predict", "{model}", "{loans}", "--id", "agee"], "did you mean 'age'?"),
+    "unknown end": (["predict", "{model}", "{loans}", "--out", "d.xls"], ".csv, .parquet or"),
+    "unknown format": (["predict", "{model}", "{loans}", "--format", "xls"], "one of csv"),
+    "parquet on the screen": (
+        ["predict", "{model}", "{loans}", "--format", "parquet"],
+        "Parquet is binary",
+    ),
+    "two formats": (
+        ["predict", "{model}", "{loans}", "--format", "jsonl", "--json"],
+        "either --json or --format",
+    ),
+    "misspelt method": (["fit", "{loans}", "--method", "logistics"], "did you mean 'logistic'?"),
+    "misspelt learner": (["fit", "{loans}", "--learner", "boostin"], "did you mean 'boosting'?"),
+    "misspelt notion": (
+        ["fit", "{loans}", "--notion", "equalised_odds"],
+        "did you mean 'equalized_odds'?",
+    ),
+    "misspelt command": (["pedict", "{model}"], "Did you mean 'predict'?"),
+    "misspelt name": (["methods", "boostin"], "did you mean 'boosting'?"),
+    "groups by the label": (
+        ["fit", "{loans}", "--sensitive", "repaid"],
+        "The label and the sensitive column are the same, 'repaid'",
     ),
     "missing feature": (["predict", "{model}", "{narrow}"], "no column"),
     "missing label": (["evaluate", "{model}", "{unlabelled}"], "no label column"),

@@ -95,3 +95,114 @@ def test_scores_of_a_method_without_a_lottery_are_called_scores(tmp_path, capsys
         assert ("without a lottery" in err) == (column == "score")
         if column == "score":
             assert table["decision"].eq("yes").equals(table["score"] > 0.5)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A model with a rule, one without, and a table in which some groups are unknown."""
+    path = tmp_path_factory.mktemp("predict")
+    X, y = make_loans(300)
+    frame = X.with_columns(repaid=pl.Series(y), number=pl.Series([f"{i:04}" for i in range(300)]))
+    frame.write_csv(path / "loans.csv")
+    sex = frame["sex"].to_list()
+    sex[1], sex[4], sex[7] = None, "martian", " "
+    frame.with_columns(sex=pl.Series(sex)).write_csv(path / "strange.csv")
+    (path / "loans.json").write_text(json.dumps(LOANS))
+    fit = ["fit", str(path / "loans.csv"), "--schema", str(path / "loans.json"), "--epsilon", "2"]
+    for name, method in (("fair", "fair"), ("plain", "logistic")):
+        out = ["--method", method, "--out", str(path / f"{name}.dpfair")]
+        assert cli.run([*fit, *out, "--seed", "1"]) == 0
+    return path
+
+
+def typed(capsys, *arguments):
+    capsys.readouterr()
+    code = cli.run([str(a) for a in arguments])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_the_id_is_the_first_column_as_it_was(folder, capsys):
+    ask = ("predict", folder / "fair.dpfair", folder / "loans.csv", "--id", "number")
+    code, out, err = typed(capsys, *ask)
+    assert (code, err) == (0, "")
+    assert out.splitlines()[0] == "number,decision,acceptance_probability"
+    assert out.splitlines()[8].startswith("0007,")
+    assert json.loads(typed(capsys, *ask, "--json")[1])["number"][7] == "0007"
+
+
+@pytest.mark.parametrize("batch", [[], ["--batch"]])
+def test_a_record_without_a_group_has_no_decision_but_a_reason(batch, folder, capsys):
+    model, table = folder / "fair.dpfair", folder / "strange.csv"
+    code, out, err = typed(capsys, "predict", model, table, *batch)
+    assert code == 0
+    rows = pl.read_csv(out.encode())
+    assert rows.height == 300
+    assert rows.columns[-1] == "reason"
+    assert (rows["decision"].is_null() == rows["reason"].is_not_null()).all()
+    assert rows["decision"].is_null().arg_true().to_list() == [1, 4, 7]
+    assert rows["reason"][1] == rows["reason"][7] == "the group is blank"
+    assert rows["reason"][4] == "the group is not declared"
+    assert "3 of 300 records have no decision (rows 2, 5, 8)" in err
+    assert "2 are blank and 1 are not declared" in err
+    assert "martian" not in err
+
+
+def test_the_other_records_are_decided_as_if_nothing_were_strange(folder, capsys):
+    model = folder / "fair.dpfair"
+    strange, plain = (
+        pl.read_csv(typed(capsys, "predict", model, folder / name)[1].encode())
+        for name in ("strange.csv", "loans.csv")
+    )
+    kept = [i for i in range(300) if i not in (1, 4, 7)]
+    assert strange[kept].drop("reason").equals(plain[kept])
+    assert "reason" not in plain.columns
+
+
+def test_strict_refuses_the_table_and_counts_blanks_and_others(folder, capsys, tmp_path):
+    ask = ("predict", folder / "fair.dpfair", folder / "strange.csv", "--strict")
+    code, out, err = typed(capsys, *ask, "--out", tmp_path / "d.csv")
+    assert (code, out) == (2, "")
+    assert "3 of 300 records have a group that the schema does not declare" in err
+    assert "2 are blank and 1 have another value" in err
+    assert not (tmp_path / "d.csv").exists()
+
+
+def test_a_method_without_a_rule_decides_about_every_group(folder, capsys):
+    model = folder / "plain.dpfair"
+    code, out, err = typed(capsys, "predict", model, folder / "strange.csv", "--strict")
+    assert (code, "records" in err) == (0, False)
+    rows = pl.read_csv(out.encode())
+    assert rows.columns == ["decision", "score"]
+    assert rows["decision"].null_count() == 0
+
+
+def test_a_table_of_unknown_groups_alone_has_no_decisions(folder, capsys, tmp_path):
+    rows = pl.read_csv(folder / "loans.csv").with_columns(sex=pl.lit("x"))[:5]
+    rows.write_csv(tmp_path / "none.csv")
+    code, out, _ = typed(capsys, "predict", folder / "fair.dpfair", tmp_path / "none.csv")
+    assert code == 0
+    assert pl.read_csv(out.encode())["decision"].null_count() == 5
+
+
+READERS = {"csv": pl.read_csv, "parquet": pl.read_parquet, "jsonl": pl.read_ndjson}
+
+
+@pytest.mark.parametrize("form", READERS)
+def test_the_format_follows_the_name_of_the_file(form, folder, capsys, tmp_path):
+    ask = ("predict", folder / "fair.dpfair", folder / "strange.csv")
+    expected = pl.read_csv(typed(capsys, *ask)[1].encode(), schema_overrides={"reason": pl.String})
+    for out, more in ((f"d.{form}", ()), ("d.dat", ("--format", form))):
+        code, _, err = typed(capsys, *ask, "--out", tmp_path / out, *more)
+        assert code == 0
+        assert "297 decisions written" in err
+        found = READERS[form](tmp_path / out)
+        assert found.columns == expected.columns
+        assert found["decision"].to_list() == expected["decision"].to_list()
+
+
+def test_lines_of_json_can_be_printed(folder, capsys):
+    ask = ("predict", folder / "fair.dpfair", folder / "loans.csv", "--format", "jsonl")
+    lines = typed(capsys, *ask)[1].splitlines()
+    assert len(lines) == 300
+    assert set(json.loads(lines[0])) == {"decision", "acceptance_probability"}

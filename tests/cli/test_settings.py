@@ -101,7 +101,7 @@ WRONG = {
     "unknown learner": ("--learner best", "Expected --learner to be logistic or boosting"),
     "method without a learner": ("--method logistic --learner boosting", "needs --method fair"),
     "unknown setting": ("--set colour=3", "dpfair methods fair lists its settings"),
-    "misspelt setting": ("--set steeps=3", "did you mean steps?"),
+    "misspelt setting": ("--set steeps=3", "did you mean 'steps'?"),
     "setting of another method": ("--method logistic --tolerance 0.1", "needs --method fair"),
     "full name of another method": ("--method logistic --set rule__costs=1,2", "--method fair"),
     "setting of another learner": ("--learner boosting --set solver=sgd", "--learner logistic"),

@@ -310,11 +310,20 @@ def check_a_table_without_records_is_refused_and_costs_nothing(case: Case) -> No
 
 
 def check_an_undeclared_group_is_an_error_without_its_name(case: Case) -> None:
+    """A method without a rule needs no group to decide."""
     model = case.fit()
     strange = table([RECORDS[0], RECORDS[1] | {"sex": "martian"}]).X
-    with pytest.raises(InputError, match="1 of the records belong to a group that the") as error:
+    if not model.needs_groups:
+        assert model.undecided(strange).tolist() == ["", ""]
+        chances = model.predict_proba(strange)[:, 1]
+        every = [RECORDS[1] | {"sex": group} for group in model.schema_.groups]
+        assert chances[1] == pytest.approx(model.predict_proba(table(every).X)[:, 1].mean())
+        assert set(model.predict(strange)) <= set(model.classes_)
+        return
+    with pytest.raises(InputError, match="1 of 2 records have a group that") as error:
         model.predict(strange)
     assert "martian" not in str(error.value)
+    assert model.undecided(strange).tolist() == ["", "the group is not declared"]
 
 
 def check_a_failed_fit_leaves_no_earlier_model(case: Case) -> None:

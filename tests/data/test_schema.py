@@ -1,7 +1,7 @@
 """What a schema says about its groups and crosses; a wrong one is refused."""
 
 import pytest
-from sample_tables import PEOPLE
+from sample_tables import LOANS, PEOPLE
 
 from dpfair.data.columns import Levels, Numeric
 from dpfair.data.schema import Schema
@@ -47,3 +47,11 @@ def test_with_several_sensitive_columns():
     for names in (["sex", "sex"], ["sex", "age"], ["sex", "color"]):
         with pytest.raises(SchemaError):
             schema.with_sensitive(names)
+
+
+def test_groups_formed_by_the_label_are_refused_as_that():
+    same = LOANS | {"sensitive": {"name": "repaid", "values": ["no", "yes"]}}
+    with pytest.raises(SchemaError, match="The label and the sensitive column are the same"):
+        Schema.from_dict(same)
+    with pytest.raises(SchemaError, match="'repaid': the groups need a column of their own"):
+        Schema.from_dict(LOANS).with_sensitive("repaid")

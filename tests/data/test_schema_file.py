@@ -1,5 +1,6 @@
 """A schema survives any round trip, and a wrong file is refused in one sentence."""
 
+import copy
 import json
 import math
 
@@ -354,3 +355,29 @@ def test_defaults_say_nothing_about_values():
     assert schema.categorical[0].usual is None
     assert "usual" not in schema.to_toml()
     assert "spiky" not in schema.to_toml()
+
+
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [
+        ((*AGE, "bound"), "Unknown entry 'bound' in age (did you mean 'bounds'?)."),
+        (("sensitiv",), "Unknown entry 'sensitiv' in schema (did you mean 'sensitive'?)."),
+        (("label", "value"), "Unknown entry 'value' in label (did you mean 'values'?)."),
+    ],
+)
+def test_a_misspelt_entry_is_answered_with_the_nearest(place, said):
+    data = copy.deepcopy(PEOPLE)
+    inner = data
+    for key in place[:-1]:
+        inner = inner[key]
+    inner[place[-1]] = 1
+    with pytest.raises(SchemaError) as caught:
+        Schema.from_dict(data)
+    assert str(caught.value) == said
+
+
+def test_a_misspelt_kind_is_answered_with_the_nearest():
+    data = copy.deepcopy(PEOPLE)
+    data["columns"][0]["kind"] = "numerical"
+    with pytest.raises(SchemaError, match=r"got 'numerical' \(did you mean 'numeric'\?\)"):
+        Schema.from_dict(data)

@@ -85,3 +85,15 @@ def test_groups_with_grids_of_their_own_are_not_merged():
 )
 def test_small_groups_are_pooled(sizes, smallest, families, classes):
     assert merge_small(sizes, smallest, families).tolist() == classes
+
+
+def test_the_warning_names_who_shares_a_threshold_and_what_to_do():
+    with pytest.warns(FairnessWarning) as caught:
+        decided(table((3000, 40, 4000, 45)))
+    text = str(caught[0].message)
+    assert "These share one threshold: b and d." in text
+    assert "may differ by more than the tolerance" in text
+    for remedy in ("coarser groups", "smallest_group", 'small_groups="refuse"'):
+        assert remedy in text
+    with pytest.warns(FairnessWarning, match="one threshold: b, c and d"):
+        decided(table((3000, 20, 4000, 45)))

@@ -337,10 +337,15 @@ def test_fresh_coins_are_new_at_every_call(lottery, loans):
     assert 0.3 < np.mean(first != second) < 0.7
 
 
-def test_an_undeclared_group_is_an_error_only_for_decisions(fitted, loans):
+def test_an_undeclared_group_is_an_error_only_for_decisions_by_a_rule(fitted, loans):
     X = loans[0][:10].with_columns(sex=pl.Series(["f", "x"] * 5))
-    with pytest.raises(InputError, match="5 of the records belong to a group"):
-        fitted.predict(X)
+    with_rule = clone(fitted).set_params(lottery=True).fit(*loans)
+    for ask in (with_rule.predict, with_rule.predict_proba, with_rule.decide_all):
+        with pytest.raises(InputError, match="5 of 10 records have a group"):
+            ask(X)
+    assert len(fitted.predict(X)) == 10
+    with pytest.raises(InputError, match="5 have another value"):
+        fitted.new_records(X)
     assert fitted.new_records(X, known=False).groups.tolist() == [0, -1] * 5
 
 

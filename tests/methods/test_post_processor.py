@@ -162,5 +162,5 @@ def test_records_of_an_undeclared_group_are_neither_counted_nor_decided():
     X[::10, 0] = 7
     fair = FairPostProcessor(says, sensitive=0, groups=["0", "1"]).fit(X)
     assert fair.release_.counts.sum() == (X[:, 0] != 7).sum()
-    with pytest.raises(InputError, match="20 of the records belong to a group"):
+    with pytest.raises(InputError, match=r"20 of [0-9]+ records have a group"):
         fair.predict(X)

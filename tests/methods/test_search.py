@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 from dp_accounting.dp_event import GaussianDpEvent, LaplaceDpEvent, RepeatAndSelectDpEvent
 from dp_accounting.rdp import RdpAccountant
+from sample_tables import make_loans
 from scipy.special import logsumexp
 from scipy.stats import chisquare
 from sklearn.base import clone
@@ -585,3 +586,27 @@ def test_every_method_can_be_searched(loans, loan_schema, estimator, grid, tmp_p
     again = load_model(save_model(search, tmp_path / "m.dpfair"))
     assert again.certificate_ == search.certificate_
     np.testing.assert_array_equal(again.predict(X), search.predict(X))
+
+
+def test_a_budget_of_the_estimator_that_is_not_used_is_named(loan_schema):
+    grid = {"learner__steps": [2]}
+    for given in ({"epsilon": 5}, {"delta": 1e-7}):
+        [(name, value)] = given.items()
+        estimator = fair().set_params(**given)
+        with pytest.warns(UserWarning, match=f"{name}={value}, which is not used"):
+            make_search(loan_schema, estimator, grid).fit(*make_loans(300))
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 3])
+def test_a_default_or_equal_budget_of_the_estimator_is_no_mistake(epsilon, loan_schema):
+    estimator = fair().set_params(epsilon=epsilon, delta=1e-5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        warnings.simplefilter("ignore", FairnessWarning)
+        make_search(loan_schema, estimator, {}).fit(*make_loans(300))
+
+
+def test_a_ledger_of_the_estimator_is_refused(tmp_path, loan_schema):
+    estimator = fair().set_params(ledger=tmp_path / "loans.ledger")
+    with pytest.raises(InputError, match="give it to the search alone"):
+        make_search(loan_schema, estimator, {}).fit(*make_loans(300))

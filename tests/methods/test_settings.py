@@ -42,7 +42,8 @@ def test_anything_else_is_refused_in_a_sentence(given):
 
 @pytest.mark.parametrize("name", ["toleranse", "check_share", "epsilon", 1])
 def test_an_unknown_name_is_refused_in_a_sentence(name, loans, loan_schema):
-    sentence = f"rule has no setting {name!r}; it has .*notion.*tolerance"
+    guess = r" \(did you mean 'tolerance'\?\)" if name == "toleranse" else ""
+    sentence = f"rule has no setting {name!r}{guess}; it has .*notion.*tolerance"
     with pytest.raises(InputError, match=sentence):
         settings_of(FairRule, {name: 1}, "rule")
     model = Fair(2, schema=loan_schema, rule={name: 1, "notion": "equalized_odds"})

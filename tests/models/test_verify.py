@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+import polars as pl
 import pytest
 from sample_models import fitted, put, rewritten
+from sample_tables import make_loans
 
 from dpfair import ChargeTo, InputError, LedgerFile, PrivateFairClassifier, load_model, save_model
 from dpfair.errors import MissingCodeError
@@ -179,3 +182,20 @@ def test_nothing_is_derived_from_what_a_model_does_not_have(tmp_path):
     assert source("corrected") == "derived from the released counts and the account"
     assert source("logistic") == "derived from the account"
     assert source("algorithm 1") == "derived from the released counts"
+
+
+@pytest.mark.parametrize("unit", [4, -1, "person"])
+def test_a_unit_given_by_position_is_paid_for_by_its_name(unit, tmp_path, loan_schema):
+    X, y = make_loans(300)
+    X = X.with_columns(person=pl.Series(np.arange(300)))
+    ledger = tmp_path / "loans.ledger"
+    LedgerFile.create(ledger, 3, 1e-5, unit="person").close()
+    how = {"schema": loan_schema, "unit": unit, "ledger": ChargeTo(ledger, key="a")}
+    model = PrivateFairClassifier(1, **how).fit(X, y)
+    assert "column 'person'" in model.certificate_.privacy.unit
+    path = save_model(model, tmp_path / "m.dpfair")
+    payment = {check.name: check for check in verify_model(path, ledger)}["payment"]
+    assert payment.passed, payment.finding
+    assert load_model(path).certificate_ == model.certificate_
+    reordered = X.select(sorted(X.columns))
+    np.testing.assert_array_equal(load_model(path).predict(reordered), model.predict(X))

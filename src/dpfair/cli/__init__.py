@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from typing import TextIO
+from typing import Any, TextIO
 
 import typer
 
@@ -19,9 +19,11 @@ from dpfair.cli.demo import demo
 from dpfair.cli.evaluate import evaluate
 from dpfair.cli.fit import fit
 from dpfair.cli.frontier import frontier
+from dpfair.cli.help import CommandsInPanels, HelpFromTables, example_text
 from dpfair.cli.ledger import ledger
+from dpfair.cli.looks import print_styled
 from dpfair.cli.methods import methods
-from dpfair.cli.options import FIT_NOTE, HelpFromTables
+from dpfair.cli.output import say
 from dpfair.cli.predict import predict
 from dpfair.cli.report import report
 from dpfair.cli.reproduce import reproduce
@@ -30,29 +32,55 @@ from dpfair.errors import BudgetError, InputError
 
 __all__ = ["app", "main", "run"]
 
+COMMANDS: dict[str, dict[Any, tuple[str, ...]]] = {
+    "Start": {
+        demo: ("dpfair demo --out my-demo",),
+        fit: (
+            "dpfair fit loans.csv --schema loans.toml --epsilon 3 --dry-run",
+            "dpfair fit loans.csv --schema loans.toml --epsilon 3 --out m.dpfair",
+        ),
+        methods: ("dpfair methods", "dpfair methods fair"),
+    },
+    "Use a model": {
+        predict: ("dpfair predict m.dpfair new.csv --id number --out decisions.csv",),
+        evaluate: (
+            "dpfair evaluate m.dpfair held-out.csv",
+            "dpfair evaluate m.dpfair held-out.csv --private-epsilon 0.5",
+        ),
+        frontier: ("dpfair frontier m.dpfair --tolerances 0,0.02,0.1",),
+        report: ("dpfair report m.dpfair --out report.html",),
+    },
+    "Budget and trust": {
+        ledger: (
+            "dpfair ledger init loans.ledger --epsilon 10 --delta 1e-5",
+            "dpfair ledger show loans.ledger",
+        ),
+        account: ("dpfair account --epsilon 3 --sampling-rate 0.04 --steps 1000 --delta 1e-5",),
+        verify: ("dpfair verify m.dpfair --ledger loans.ledger",),
+        audit: ("dpfair audit m.dpfair", "dpfair audit mechanisms"),
+    },
+    "Research": {
+        reproduce: ("dpfair reproduce --table adult-3-prv",),
+        benchmark: ("dpfair benchmark adult --epsilon 3 --seeds 1000-1009",),
+    },
+}
+"""The commands with examples, by the heading that the help lists them under."""
+
 app = typer.Typer(
     name="dpfair",
     help="Private and fair binary classifiers: train, release, decide, certify.",
-    add_completion=False,
+    cls=CommandsInPanels,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-app.command()(demo)
-app.command(cls=HelpFromTables, epilog=FIT_NOTE)(fit)
-for command in (
-    methods,
-    predict,
-    evaluate,
-    frontier,
-    account,
-    report,
-    verify,
-    audit,
-    reproduce,
-):
-    app.command()(command)
-app.command(cls=HelpFromTables)(benchmark)
-app.add_typer(ledger)
+for panel, commands in COMMANDS.items():
+    for command, examples in commands.items():
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, rich_help_panel=panel, epilog=example_text(examples))
+        else:
+            app.command(cls=HelpFromTables, rich_help_panel=panel, epilog=example_text(examples))(
+                command
+            )
 
 
 @app.callback(invoke_without_command=True)
@@ -96,7 +124,7 @@ _run = run
 
 
 def _complain(sentence: str, code: int) -> int:
-    print(f"dpfair: {' '.join(sentence.split())}", file=sys.stderr)
+    print_styled(f"dpfair: {' '.join(sentence.split())}", file=sys.stderr, style="bold red")
     return code
 
 
@@ -108,4 +136,4 @@ def _show_warning(
     file: TextIO | None = None,
     line: str | None = None,
 ) -> None:
-    print(f"dpfair: warning: {message}", file=sys.stderr)
+    say(f"dpfair: warning: {message}")

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from dpfair import validate
+from dpfair.cli.looks import print_table
 from dpfair.cli.options import AsJson
 from dpfair.cli.output import print_json
 from dpfair.errors import InputError
@@ -56,9 +57,13 @@ def account(
             }
         )
         return
-    print(f"noise multiplier {noise_multiplier:.4f}, rate {sampling_rate:g}, {steps} steps")
+    title = f"noise multiplier {noise_multiplier:.4f}, rate {sampling_rate:g}, {steps} steps"
+    plain, rows = [title], []
     for name, answer in answers.items():
-        note = "" if answer.is_bound else "   an approximation, NOT a guarantee"
-        print(f"  {name}  epsilon {answer.epsilon:.4f}{note}")
+        note = "" if answer.is_bound else "an approximation, NOT a guarantee"
+        plain.append(f"  {name}  epsilon {answer.epsilon:.4f}   {note}".rstrip())
+        rows.append((name, f"{answer.epsilon:.4f}", note))
     for name, command in missing.items():
-        print(f"  {name}  not installed; run {command}")
+        plain.append(f"  {name}  not installed; run {command}")
+        rows.append((name, "", f"not installed; run {command}"))
+    print_table(("accountant", "epsilon", ""), rows, plain, title=title)

@@ -11,6 +11,7 @@ import typer
 
 from dpfair import validate
 from dpfair.cli.audit_report import AuditReport
+from dpfair.cli.looks import print_styled, print_table
 from dpfair.cli.models import read_model
 from dpfair.cli.options import AsJson, OwnLearner
 from dpfair.cli.output import print_json, say
@@ -65,7 +66,7 @@ def audit(
     else:
         raise InputError(
             f"Expected a model file, the word mechanisms or a method ({', '.join(methods)}), "
-            f"got {target!r}."
+            f"got {target!r}{validate.did_you_mean(target, ['mechanisms', *methods])}."
         )
     show(report, as_json=as_json)
 
@@ -75,7 +76,11 @@ def show(report: AuditReport, *, as_json: bool) -> None:
     if as_json:
         print_json(report.to_json())
     else:
-        print(report.to_text())
+        print("\n".join(report.head()))
+        headings = ("mechanism", "claimed epsilon", "delta", "lower bound", "samples", "verdict")
+        print_table(headings, report.rows(), report.table())
+        print("\n".join(report.notes()))
+        print_styled(report.verdict)
     if report.failures:
         raise typer.Exit(1)
 

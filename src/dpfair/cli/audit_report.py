@@ -80,29 +80,45 @@ class AuditReport:
 
     def to_text(self) -> str:
         """A table, and how to read it."""
+        return "\n".join([*self.head(), *self.table(), *self.notes(), self.verdict])
+
+    def head(self) -> list[str]:
+        """What was audited, and what the replays found."""
         lines = [self.heading, ""]
         for replay in self.replays:
             lines += _replay_lines(replay)
-        lines += ["", *self._table()] if self.replays else self._table()
+        return [*lines, ""] if self.replays else lines
+
+    def notes(self) -> list[str]:
+        """How to read the table."""
         together = f"All bounds hold together with {100 * self.confidence:g} % confidence."
         notes = [f"{self.samples} {together}", MEANING]
         limits = {finding.limit for finding in self.findings if finding.exceeds and finding.limit}
         notes += [f"{limit}: {KNOWN}" for limit in sorted(limits)]
-        lines += ["", *(fill(note, WIDTH) for note in notes), ""]
-        checks = len(self.findings) + len(self.replays)
-        verdict = f"FAILED: {self.failures} of {checks} checks." if self.failures else "Passed."
-        return "\n".join([*lines, verdict])
+        return ["", *(fill(note, WIDTH) for note in notes), ""]
 
-    def _table(self) -> Iterator[str]:
+    @property
+    def verdict(self) -> str:
+        """The result in a word."""
+        checks = len(self.findings) + len(self.replays)
+        return f"FAILED: {self.failures} of {checks} checks." if self.failures else "Passed."
+
+    def rows(self) -> Iterator[tuple[str, ...]]:
+        """Name, claimed epsilon and delta, lower bound, samples and verdict of every finding."""
+        for name, finding in zip(self.names, self.findings, strict=True):
+            claim = (f"{finding.epsilon:.3f}", f"{finding.delta:g}")
+            shown = (f"{finding.shown.epsilon:.3f}", f"{finding.samples}")
+            yield (name, *claim, *shown, finding.verdict)
+
+    def table(self) -> Iterator[str]:
+        """The findings, a line each under a heading."""
         width = max(map(len, ("mechanism", *self.names)))
         yield f"{'':<{width}}  {'claimed':^16}  lower bound"
         head = f"{'epsilon':>7}  {'delta':>7}  {'epsilon':>11}  {'samples':>7}  verdict"
         yield f"{'mechanism':<{width}}  {head}"
-        for name, finding in zip(self.names, self.findings, strict=True):
-            yield (
-                f"{name:<{width}}  {finding.epsilon:7.3f}  {finding.delta:>7g}  "
-                f"{finding.shown.epsilon:11.3f}  {finding.samples:7d}  {finding.verdict}"
-            )
+        for name, epsilon, delta, bound, samples, verdict in self.rows():
+            numbers = f"{epsilon:>7}  {delta:>7}  {bound:>11}  {samples:>7}"
+            yield f"{name:<{width}}  {numbers}  {verdict}"
 
 
 def _finding_to_json(name: str, finding: Finding) -> dict[str, Any]:

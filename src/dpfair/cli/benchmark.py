@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from dpfair import validate
+from dpfair.cli.looks import print_table
 from dpfair.cli.options import NOTION_NAMES, AsJson, Delta
 from dpfair.cli.output import print_json
 from dpfair.cli.progress import progress_bar
@@ -59,13 +60,22 @@ def benchmark(
         print_json({**result, "runs": runs})
         return
     how = f", {mode}" if "mode" in setting.classifier(0).get_params() else ""
-    print(f"{dataset}, epsilon {epsilon:g}, {method}{how}: {len(runs)} splits, seeds {seeds}")
-    for line in lines(result):
-        print(f"  {line}")
+    title = f"{dataset}, epsilon {epsilon:g}, {method}{how}: {len(runs)} splits, seeds {seeds}"
+    plain = [title, *(f"  {line}" for line in lines(result))]
+    print_table(("what", "mean", "error", ""), cells(result), plain, title=title)
 
 
 def lines(result: dict[str, Any]) -> list[str]:
     """A line per number, with its standard error."""
+    found = []
+    for title, mean, error, note in cells(result):
+        precision = f" ± {error}" if error else ""
+        found.append(f"{title:<28} {mean:>7}{precision}   {note}".rstrip())
+    return found
+
+
+def cells(result: dict[str, Any]) -> list[tuple[str, str, str, str]]:
+    """Every number that there is: what it is, its mean, its standard error, how to read it."""
     shown = [
         ("accuracy", "accuracy", ""),
         ("gap", f"gap ({result['notion'].replace('_', ' ')})", ""),
@@ -79,6 +89,6 @@ def lines(result: dict[str, Any]) -> list[str]:
         if result[name] is None:
             continue
         error = result.get(f"{name}_error")
-        precision = f" ± {error:.4f}" if error is not None else ""
-        found.append(f"{title:<28} {result[name]:7.4f}{precision}   {note}".rstrip())
+        printed = "" if error is None else f"{error:.4f}"
+        found.append((title, f"{result[name]:.4f}", printed, note))
     return found

@@ -10,13 +10,15 @@ from typing import Annotated
 import typer
 
 from dpfair import validate
+from dpfair.cli.looks import print_facts, print_styled
+from dpfair.cli.next_steps import print_next_steps
 from dpfair.cli.options import AsJson, Delta, Seed
 from dpfair.cli.output import (
-    account_lines,
     check_writable,
     fit_summary,
     interactive,
     make_folder,
+    print_account,
     print_json,
 )
 from dpfair.cli.tables import DATASET_NAMES
@@ -66,26 +68,34 @@ def demo(
         print_json({"dataset": dataset, **fit_summary(model), "evaluation": measured, **files})
         return
     fairness = model.certificate_.fairness
-    print(f"{dataset}: trained on {len(rows['fit'])} records, tested on {measured['n']}")
-    print(f"  accuracy        {measured['accuracy']:.4f}")
-    print(
-        f"  gap             {measured['gap']:.4f}   on the test records, chance included: a "
-        f"perfectly fair rule shows {measured['floor']:.4f} on average"
-    )
     confidence = f"{100 * fairness.confidence:.10g}%"
     worst = _certified(fairness.gap_bound, round_up)
-    print(f"  certified gap   {worst}   for new records, with {confidence} confidence")
     sure = _certified(fairness.accuracy_bound, round_down)
-    print(f"  cert. accuracy  {sure}   for new records, with {confidence} confidence")
-    print(f"  (epsilon, delta) = ({epsilon:g}, {delta:g}), for every feature of every record")
-    for name, judged in model.certificate_.judgements.items():
-        if judged is not None:
-            print(f"  {name:<15} judged {judged.grade}: {judged.rule}")
+    facts = [
+        ("accuracy", f"{measured['accuracy']:.4f}"),
+        (
+            "gap",
+            f"{measured['gap']:.4f}   on the test records, chance included: a perfectly fair rule "
+            f"shows {measured['floor']:.4f} on average",
+        ),
+        ("certified gap", f"{worst}   for new records, with {confidence} confidence"),
+        ("cert. accuracy", f"{sure}   for new records, with {confidence} confidence"),
+        ("privacy", f"epsilon {epsilon:g}, delta {delta:g}, for every feature of every record"),
+    ]
+    facts += [
+        (name, f"judged {judged.grade}: {judged.rule}")
+        for name, judged in model.certificate_.judgements.items()
+        if judged is not None
+    ]
+    title = f"{dataset}: trained on {len(rows['fit'])} records, tested on {measured['n']}"
+    print_facts(facts, [title, *(f"  {name:<15} {text}" for name, text in facts)], title=title)
     print()
-    print("\n".join(account_lines(model)))
+    print_account(model.ledger_, "Privacy account")
     if not model.certificate_.privacy.private:
-        print("\nNOT PRIVATE: the noise came from a seed.")
+        print()
+        print_styled("NOT PRIVATE: the noise came from a seed.")
     print(f"\nModel:  {model_path}\nReport: {report_path}   (open it in a browser)")
+    print_next_steps(dataset, model_path, report_path, None)
 
 
 def _certified(bound: float | None, printed: Callable[[float], str]) -> str:

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from dpfair.cli.looks import print_facts, print_table
 from dpfair.cli.models import deciding_model
 from dpfair.cli.options import (
     AsJson,
@@ -19,6 +20,7 @@ from dpfair.cli.options import (
     charge_to,
 )
 from dpfair.cli.output import print_json, say
+from dpfair.cli.progress import working
 from dpfair.cli.tables import needed_columns, read_data
 from dpfair.errors import InputError, SchemaError
 
@@ -44,7 +46,8 @@ def evaluate(
     to = charge_to(ledger, scope, key, new_scope)
     if to is not None and private_epsilon is None:
         raise InputError("--ledger belongs to --private-epsilon: exact numbers cannot be paid for.")
-    fitted = deciding_model(model, learner)
+    with working("reading the model"):
+        fitted = deciding_model(model, learner)
     if private_epsilon is not None:
         earlier = kept_numbers(to, lambda: check_budget(fitted, epsilon=private_epsilon, ledger=to))
         if earlier is not None:
@@ -52,7 +55,8 @@ def evaluate(
                 print(f"Earlier result of the job {key!r}; DATA was not read.")
             _show_private({**earlier, "earlier": True}, as_json=as_json)
             return
-    frame = read_data(data)
+    with working("reading the records"):
+        frame = read_data(data)
     name = fitted.schema_.label.name
     if name not in frame.columns:
         raise SchemaError(f"The table has no label column {name!r}.")
@@ -65,7 +69,8 @@ def evaluate(
         finally:  # they are paid for, also if the ledger has no room for them
             _show_private({**paid.to_json(), "earlier": False}, as_json=as_json)
         return
-    result = measure(fitted, table, frame[name])
+    with working("deciding"):
+        result = measure(fitted, table, frame[name])
     if as_json:
         print_json(result)
         return
@@ -76,16 +81,21 @@ def evaluate(
 def _print_internal(result: dict[str, Any]) -> None:
     from dpfair.fairness.notions import NOTIONS
 
-    print(f"Records   {result['n']}")
-    print(f"Accuracy  {result['accuracy']:.4f}")
     floor = (
         f"   (a perfectly fair rule shows {result['floor']:.4f} on average)"
         if "floor" in result
         else ""
     )
-    print(f"Gap       {result['gap']:.4f}{floor}")
+    facts = [
+        ("Records", f"{result['n']}"),
+        ("Accuracy", f"{result['accuracy']:.4f}"),
+        ("Gap", f"{result['gap']:.4f}{floor}"),
+    ]
+    plain = [f"{name:<9} {text}" for name, text in facts]
     if "notion_gap" in result:
-        print(f"Gap in {NOTIONS[result['notion']].title}: {result['notion_gap']:.4f}")
+        facts.append((f"Gap in {NOTIONS[result['notion']].title}", f"{result['notion_gap']:.4f}"))
+        plain.append(": ".join(facts[-1]))
+    print_facts(facts, plain)
     _print_rates(result["group_rates"])
 
 
@@ -101,11 +111,11 @@ def _show_private(result: dict[str, Any], *, as_json: bool) -> None:
     if not result["reason"]:
         least = f"   (at least {round_down(result['accuracy_bound'])})"
         most = f"   (at most {round_up(result['gap_bound'])})"
-    print(f"Records   about {result['n']}")
-    print(f"Accuracy  {result['accuracy']:.4f}{least}")
+    facts = [("Records", f"about {result['n']}"), ("Accuracy", f"{result['accuracy']:.4f}{least}")]
     grouped = len(result["group_rates"]) > 1
     if grouped:
-        print(f"Gap       {result['gap']:.4f}{most} in {NOTIONS[result['notion']].title}")
+        facts.append(("Gap", f"{result['gap']:.4f}{most} in {NOTIONS[result['notion']].title}"))
+    print_facts(facts, [f"{name:<9} {text}" for name, text in facts])
     _print_rates(result["group_rates"])
     for kind, (share, ends) in result["undeclared"].items():
         if kind == "group" and not grouped:
@@ -125,5 +135,5 @@ def _show_private(result: dict[str, Any], *, as_json: bool) -> None:
 
 
 def _print_rates(rates: dict[str, float]) -> None:
-    for group, rate in rates.items():
-        print(f"  accepted in {group}: {rate:.4f}")
+    rows = [(group, f"{rate:.4f}") for group, rate in rates.items()]
+    print_table(("group", "accepted"), rows, [f"  accepted in {g}: {rate}" for g, rate in rows])

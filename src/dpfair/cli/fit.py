@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dpfair import validate
+from dpfair.cli.looks import print_facts
+from dpfair.cli.next_steps import print_next_steps
 from dpfair.cli.options import (
     NOTION_NAMES,
     AsJson,
@@ -23,20 +25,21 @@ from dpfair.cli.options import (
     charge_to,
 )
 from dpfair.cli.output import (
-    account_lines,
     amount,
     check_writable,
     fit_summary,
     interactive,
+    method_name,
+    print_account,
     print_json,
     say,
 )
+from dpfair.cli.progress import working
 from dpfair.cli.schemas import inferred, propose, with_columns
 from dpfair.cli.tables import data_file, needed_columns, read_data, shipped_schema
 from dpfair.data.containers import column_names
 from dpfair.data.schema import Schema
 from dpfair.errors import InputError, LedgerFileError, SchemaError
-from dpfair.privacy.events import RELATIONS
 
 if TYPE_CHECKING:
     import polars as pl
@@ -44,6 +47,9 @@ if TYPE_CHECKING:
     from dpfair.methods.base import PrivateClassifier
     from dpfair.privacy.payment import ChargeTo
     from dpfair.privacy.plan import FitPlan
+
+LONGEST_NAME = 20
+"""Of a line of the certificate, such as "Assumed public"."""
 
 
 def fit(
@@ -108,7 +114,14 @@ def fit(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Train a private classifier, make it fair, certify it."""
+    """Train a private classifier, make it fair, certify it.
+
+    --mode, --notion, --tolerance, --target, --capacity, --costs, --check-share, --values-epsilon,
+    --arithmetic and --composition are short for --set; a method that has no such setting refuses
+    them.
+    """
+    from dpfair.privacy.events import RELATIONS
+
     validate.positive(epsilon=epsilon)
     validate.in_open_interval(0, 1, delta=delta)
     validate.one_of(RELATIONS, relation=relation)
@@ -157,7 +170,8 @@ def fit(
     if declared is None:
         if dry_run:
             raise InputError("A dry run needs --schema: without one, records would be read.")
-        frame = read_data(data)
+        with working("reading the records"):
+            frame = read_data(data)
         declared = inferred(frame, label, sensitive, unit)
         if not infer_schema:
             propose(declared, frame, as_json=as_json)
@@ -166,7 +180,8 @@ def fit(
     model.set_params(schema=declared)
     # What a method assumes about the records is known only when they are read.
     unknown = bool(model.assumes(declared)) and payer is None and not dry_run
-    plan = None if unknown else model.plan(declared)
+    with working("planning"):
+        plan = None if unknown else model.plan(declared)
     if plan is not None:
         check_plan(plan, declared, labelled=model.counts_labels)
     if dry_run:
@@ -188,13 +203,22 @@ def fit(
         print(f"Earlier result of the job {key!r}; DATA was not read.")
     accepted = model.schema_.label
     print(f"Accepted means {accepted.name} = {accepted.values[1]}, the second of its two values.")
-    print(model.certificate_)
-    print("\n".join(["", *account_lines(model)]))
+    promises = str(model.certificate_).splitlines()
+    print_facts([_name_and_text(promise) for promise in promises], promises)
+    print()
+    print_account(model.ledger_, "Privacy account")
     for what, path in (("Model", out), ("Report", report)):
         if path is not None:
             print(f"{what}: {path}")
     if payer is not None:
         print(f"Ledger: {payer.path} ({_left(payer)})")
+    print_next_steps(data, out, report, payer)
+
+
+def _name_and_text(promise: str) -> tuple[str, str]:
+    """A line of the certificate in two parts; one without a name is all text."""
+    name, _, text = promise.partition(": ")
+    return (name, text) if text and len(name) <= LONGEST_NAME else ("", promise)
 
 
 def _earlier(
@@ -215,7 +239,9 @@ def _fit(
     frame: pl.DataFrame | None,
     payer: ChargeTo | None,
 ) -> None:
-    frame = read_data(data) if frame is None else frame
+    if frame is None:
+        with working("reading the records"):
+            frame = read_data(data)
     if schema.label.name not in column_names(frame):
         raise SchemaError(f"The table has no column {schema.label.name!r}.")
     unit = None if model.unit is None else str(model.unit)
@@ -251,11 +277,12 @@ def _show_plan(model: PrivateClassifier, plan: FitPlan, schema: Schema, *, as_js
     if schema.sensitive is None and model.without_groups:
         say(f"dpfair: warning: {model.without_groups}")
     if as_json:
-        name, settings = model_settings(model)
+        _, settings = model_settings(model)
         print_json(
             {
                 "dry_run": True,
-                "method": name,
+                "method": method_name(model),
+                "title": model.title,
                 "settings": settings,
                 "groups": list(schema.groups),
                 "epsilon": ledger.epsilon,
@@ -266,12 +293,8 @@ def _show_plan(model: PrivateClassifier, plan: FitPlan, schema: Schema, *, as_js
         )
         return
     print(f"{'; '.join([model.title, *_rule_text(model, schema)])}.")
-    print("A fit would charge:")
-    for entry in ledger.entries:
-        scope = entry.scope or "all"
-        print(f"  {scope:<8} {entry.purpose:<38} epsilon {amount(entry.epsilon)}")
-    spent = amount(ledger.spent)
-    print(f"  in all (epsilon, delta) = ({spent}, {ledger.delta:g}); nothing was read.")
+    print_account(ledger, "A fit would charge:")
+    print("Nothing was charged, and nothing was read.")
 
 
 def _rule_text(model: PrivateClassifier, schema: Schema) -> list[str]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dpfair.cli.looks import print_table
 from dpfair.cli.models import read_model
 from dpfair.cli.options import NOTION_NAMES, AsJson, ModelFile, OwnLearner, numbers
 from dpfair.cli.output import print_json, say
@@ -61,7 +62,8 @@ def frontier(
             }
         )
         return
-    print("\n".join(table(points)))
+    headings = ("tolerance", "accuracy", "gap", "certified accuracy", "certified gap", "")
+    print_table(headings, cells(points), table(points))
     reason = fitted.release_.dependence or fitted.certificate_.fairness.reason
     for remark in remarks(points, reason):
         say(f"dpfair: {remark}")
@@ -69,9 +71,16 @@ def frontier(
 
 def table(points: Sequence[FrontierPoint]) -> Iterator[str]:
     """A line per tolerance, under a heading."""
+    yield "tolerance  accuracy  gap      certified accuracy  certified gap"
+    for tolerance, accuracy, gap, low, high, notes in cells(points):
+        line = f"{tolerance:<9}  {accuracy}    {gap}   {low:<18}  {high:<13}  {notes}"
+        yield line.rstrip()
+
+
+def cells(points: Sequence[FrontierPoint]) -> Iterator[tuple[str, ...]]:
+    """What the table says about each tolerance."""
     from dpfair.certificate.text import round_down, round_up
 
-    yield "tolerance  accuracy  gap      certified accuracy  certified gap"
     for point in points:
         sure, worst = point.accuracy_bound, point.gap_bound
         low = "none" if sure is None else f">= {round_down(sure)}"
@@ -79,10 +88,8 @@ def table(points: Sequence[FrontierPoint]) -> Iterator[str]:
         notes = [_OWN] if point.own else []
         notes += [f"accepts {point.rule.constant}"] if point.rule.constant else []
         notes += ["more than is allowed"] if _too_large(point) else []
-        yield (
-            f"{point.tolerance:<9.4g}  {point.accuracy:.4f}    {point.gap:.4f}   {low:<18}  "
-            f"{high:<13}  {', '.join(notes)}".rstrip()
-        )
+        numbers = (f"{point.tolerance:.4g}", f"{point.accuracy:.4f}", f"{point.gap:.4f}")
+        yield (*numbers, low, high, ", ".join(notes))
 
 
 def remarks(points: Sequence[FrontierPoint], reason: str) -> Iterator[str]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dpfair.cli.help import CommandsInPanels, HelpFromTables, example_text
 from dpfair.cli.ledger_summary import print_scopes, print_summary, printable
+from dpfair.cli.looks import print_table
 from dpfair.cli.options import AsJson
 from dpfair.cli.output import amount, check_writable, print_json, say
 from dpfair.errors import LedgerTamperedError
@@ -22,6 +24,7 @@ __all__ = ["ledger"]
 ledger = typer.Typer(
     name="ledger",
     help="Make, read and check the ledger file of a data set.",
+    cls=CommandsInPanels,
     rich_markup_mode=None,
     invoke_without_command=True,
 )
@@ -29,10 +32,17 @@ ledger = typer.Typer(
 scope_commands = typer.Typer(
     name="scope",
     help="Declare and list the parts of a data set that have a budget each.",
+    cls=CommandsInPanels,
     rich_markup_mode=None,
     invoke_without_command=True,
 )
 ledger.add_typer(scope_commands)
+
+
+def _example(text: str) -> dict[str, Any]:
+    """How a command of this file is declared, with an example in its help."""
+    return {"cls": HelpFromTables, "epilog": example_text([text])}
+
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="A ledger file made by ledger init.")]
 
@@ -44,7 +54,9 @@ def _help(context: typer.Context) -> None:
         print(context.get_help())
 
 
-@ledger.command()
+@ledger.command(
+    **_example("dpfair ledger init loans.ledger --epsilon 10 --delta 1e-5 --name loans")
+)
 def init(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The file to make.")],
     epsilon: Annotated[str, typer.Option(help="The budget, such as 3 or 0.1 or 1/3.")],
@@ -82,7 +94,7 @@ def init(
     print_summary(made, as_json=as_json)
 
 
-@ledger.command()
+@ledger.command(**_example("dpfair ledger show loans.ledger --scope 2025/north"))
 def show(
     file: File,
     scope: Annotated[
@@ -94,7 +106,7 @@ def show(
     print_summary(_opened(file), scope, as_json=as_json)
 
 
-@scope_commands.command()
+@scope_commands.command(**_example("dpfair ledger scope add loans.ledger 2025 2025/north"))
 def add(
     file: File,
     scopes: Annotated[
@@ -109,13 +121,13 @@ def add(
     print_scopes(opened, as_json=as_json)
 
 
-@scope_commands.command("list")
+@scope_commands.command("list", **_example("dpfair ledger scope list loans.ledger"))
 def list_scopes(file: File, as_json: AsJson = False) -> None:
     """The parts that FILE knows, and what each has spent."""
     print_scopes(_opened(file), as_json=as_json)
 
 
-@ledger.command()
+@ledger.command(**_example("dpfair ledger history loans.ledger"))
 def history(file: File, as_json: AsJson = False) -> None:
     """Every charge to FILE, oldest first."""
     charges = _opened(file).history
@@ -137,7 +149,8 @@ def history(file: File, as_json: AsJson = False) -> None:
             }
         )
         return
-    rows = [("time (UTC)", "scope", "purpose", "key", "epsilon", "spent")]
+    headings = ("time (UTC)", "scope", "purpose", "key", "epsilon", "spent")
+    rows = []
     for charge in charges:
         rows.append(
             (
@@ -149,12 +162,15 @@ def history(file: File, as_json: AsJson = False) -> None:
                 amount(float(charge.spent)),
             )
         )
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        print("  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip())
+    widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)]
+    plain = [
+        "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip()
+        for row in (headings, *rows)
+    ]
+    print_table(headings, rows, plain)
 
 
-@ledger.command()
+@ledger.command(**_example("dpfair ledger verify loans.ledger"))
 def verify(
     file: File,
     head: Annotated[
@@ -190,7 +206,7 @@ def verify(
     print(f"head {found.head}")
 
 
-@ledger.command()
+@ledger.command(**_example("dpfair ledger export loans.ledger --out loans.jsonl"))
 def export(
     file: File,
     out: Annotated[Path | None, typer.Option(help="Write the lines to this file.")] = None,

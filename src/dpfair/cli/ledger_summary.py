@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from dpfair.cli.looks import print_facts, print_table
 from dpfair.cli.output import amount, print_json
 
 if TYPE_CHECKING:
@@ -38,17 +39,20 @@ def print_summary(file: LedgerFile, scope: str = "", *, as_json: bool) -> None:
     whom = "every record"
     if file.unit is not None:
         whom = f"every person (column {printable(file.unit)}, {file.rows_per_unit} records)"
-    print(f"{printable(file.name) or 'Ledger'}: {file.path}")
-    print(f"  budget   epsilon {file.epsilon:g} at delta {file.delta:g}, {file.relation}, {whom}")
     when = "beforehand" if file.composition == "tight" else "as results come in"
-    print(f"  jobs     chosen {when}")
-    print(f"  spent    epsilon {amount(spent)} by {charges} charges")
     on = f" on {printable(scope)}" if scope else ""
-    print(f"  next     epsilon {_most(pure)} for a pure job{on} (delta 0, such as an evaluation)")
-    print(f"           epsilon {_most(fit)} for a fit{on} (default settings, delta {file.delta:g})")
+    rows = [
+        ("budget", f"epsilon {file.epsilon:g} at delta {file.delta:g}, {file.relation}, {whom}"),
+        ("jobs", f"chosen {when}"),
+        ("spent", f"epsilon {amount(spent)} by {charges} charges"),
+        ("next", f"epsilon {_most(pure)} for a pure job{on} (delta 0, such as an evaluation)"),
+        ("", f"epsilon {_most(fit)} for a fit{on} (default settings, delta {file.delta:g})"),
+    ]
     for name, paid in list(file.scopes.items())[1:]:
-        print(f"  scope    {printable(name)}: epsilon {amount(paid)} spent")
-    print(f"  head     {file.head}")
+        rows.append(("scope", f"{printable(name)}: epsilon {amount(paid)} spent"))
+    rows.append(("head", file.head))
+    title = f"{printable(file.name) or 'Ledger'}: {file.path}"
+    print_facts(rows, [title, *(f"  {name:<8} {text}" for name, text in rows)], title=title)
 
 
 def print_scopes(file: LedgerFile, *, as_json: bool) -> None:
@@ -56,8 +60,10 @@ def print_scopes(file: LedgerFile, *, as_json: bool) -> None:
     if as_json:
         print_json({"scopes": _scopes(file), "head": file.head})
         return
-    for name, paid in file.scopes.items():
-        print(f"{printable(name) or 'all'}: epsilon {amount(paid)} spent")
+    rows = [(printable(name) or "all", amount(paid)) for name, paid in file.scopes.items()]
+    print_table(
+        ("scope", "epsilon spent"), rows, [f"{name}: epsilon {paid} spent" for name, paid in rows]
+    )
 
 
 def printable(text: str) -> str:

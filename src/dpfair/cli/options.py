@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from typer.core import TyperCommand
 
 from dpfair.cli.tables import DATASET_NAMES
 from dpfair.errors import InputError
@@ -16,12 +15,10 @@ if TYPE_CHECKING:
     from dpfair.privacy.payment import ChargeTo
 
 __all__ = [
-    "FIT_NOTE",
     "NOTION_NAMES",
     "AsJson",
     "Data",
     "Delta",
-    "HelpFromTables",
     "LedgerKey",
     "LedgerPath",
     "LedgerScope",
@@ -77,31 +74,6 @@ NewScope = Annotated[
         "--new-scope", help="Declare --scope with this job, if the ledger does not have it yet."
     ),
 ]
-
-
-FIT_NOTE = (
-    "--mode, --notion, --tolerance, --target, --capacity, --costs, --check-share, "
-    "--values-epsilon, --arithmetic and --composition are short for --set; a method that has no "
-    "such setting refuses them."
-)
-
-
-class HelpFromTables(TyperCommand):
-    """A command whose help names the methods and learners of the tables.
-
-    The tables are imported when the help is shown, because that takes longer than most commands.
-    """
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Fill in the names."""
-        from dpfair.cli.settings import either, methods_from_tables
-        from dpfair.learners import LEARNERS
-
-        names = {"methods": either(methods_from_tables()), "learners": either(LEARNERS)}
-        for option in self.params:
-            if text := getattr(option, "help", None):
-                option.help = text.format(**names)  # type: ignore[attr-defined]
-        super().format_help(ctx, formatter)
 
 
 def charge_to(

@@ -10,19 +10,24 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dpfair.cli.looks import print_styled, print_table
 from dpfair.errors import InputError
 from dpfair.files import check_place
+from dpfair.privacy.account_text import account_rows, amount
 
 if TYPE_CHECKING:
     from dpfair.methods.base import PrivateClassifier
+    from dpfair.privacy.ledger import Ledger
 
 __all__ = [
-    "account_lines",
+    "account_rows",
     "amount",
     "check_writable",
     "fit_summary",
     "interactive",
     "make_folder",
+    "method_name",
+    "print_account",
     "print_json",
     "say",
 ]
@@ -35,7 +40,7 @@ def print_json(data: dict[str, Any]) -> None:
 
 def say(text: str) -> None:
     """A remark that is not part of the result."""
-    print(text, file=sys.stderr)
+    print_styled(text, file=sys.stderr)
 
 
 def check_writable(*outputs: Path | None, inputs: Iterable[str | Path | None] = ()) -> None:
@@ -73,6 +78,14 @@ def interactive() -> bool:
     return sys.stderr.isatty()
 
 
+def method_name(model: PrivateClassifier) -> str:
+    """The method as ``--method`` names it, or else its class."""
+    from dpfair.methods import METHODS
+
+    kind = type(model)
+    return next((name for name, known in METHODS.items() if known is kind), kind.__name__)
+
+
 def fit_summary(model: PrivateClassifier) -> dict[str, Any]:
     """What a fit made, as plain data."""
     privacy, fairness = model.certificate_.privacy, model.certificate_.fairness
@@ -83,7 +96,8 @@ def fit_summary(model: PrivateClassifier) -> dict[str, Any]:
         "relation": privacy.relation,
         "composition": privacy.composition,
         "private": privacy.private,
-        "method": model.certificate_.method,
+        "method": method_name(model),
+        "title": model.certificate_.method,
         "certificate": {
             "notion": fairness.notion,
             "tolerance": fairness.tolerance,
@@ -106,31 +120,16 @@ def fit_summary(model: PrivateClassifier) -> dict[str, Any]:
     }
 
 
-def account_lines(model: PrivateClassifier) -> list[str]:
-    """The privacy account, one line per entry."""
-    lines = ["Privacy account"]
-    for entry in model.ledger_.entries:
-        lines.append(
-            f"  {entry.scope or 'all':<8} {entry.purpose:<38} epsilon {amount(entry.epsilon):>8}"
-            f"   delta {entry.delta:g}"
-        )
-    scopes = {entry.scope for entry in model.ledger_.entries}
-    how = "worst scope" if len(scopes) > 1 else "together"
-    how = how if model.ledger_.composition == "tight" else "sum"
-    lines.append(
-        f"  {'total':<8} {how:<38} epsilon {amount(model.ledger_.spent):>8}"
-        f"   of {model.ledger_.epsilon:g}"
-    )
-    return lines
-
-
-def amount(epsilon: float) -> str:
-    """An amount of privacy in print: four decimals, unless it is astronomical.
-
-    >>> amount(0.5), amount(1e300)
-    ('0.5000', '1e+300')
-    """
-    return f"{epsilon:.4f}" if abs(epsilon) < 1e6 else f"{epsilon:g}"
+def print_account(ledger: Ledger, title: str) -> None:
+    """The charges of a ledger, one line each, and their total."""
+    rows = account_rows(ledger)
+    *charges, (total, how, spent, of) = rows
+    plain = [title]
+    for scope, purpose, epsilon, delta in charges:
+        plain.append(f"  {scope:<8} {purpose:<38} epsilon {epsilon:>8}   delta {delta}")
+    plain.append(f"  {total:<8} {how:<38} epsilon {spent:>8}   {of}")
+    headings = ("scope", "purpose", "epsilon", "delta")
+    print_table(headings, rows, plain, title=title, last_is_total=True)
 
 
 def _same_file(one: Path, other: Path) -> bool:

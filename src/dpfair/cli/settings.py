@@ -5,10 +5,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from dpfair.errors import InputError
+from dpfair.validate import did_you_mean
 
 if TYPE_CHECKING:
     from dpfair.methods.base import PrivateClassifier
@@ -170,7 +170,8 @@ def _method(name: str) -> PrivateClassifier:
             f"The method {name} needs a classifier of yours: use {METHODS[name].__name__} in "
             f"Python, or --method {either(able)}."
         )
-    raise InputError(f"Expected --method to be {either(able)}, got {name!r}.")
+    guess = did_you_mean(name, able)
+    raise InputError(f"Expected --method to be {either(able)}, got {name!r}{guess}.")
 
 
 def _learner(method: str, name: str, own: dict[str, Any]) -> Any:
@@ -183,7 +184,8 @@ def _learner(method: str, name: str, own: dict[str, Any]) -> Any:
             f"{either(able)}."
         )
     if name not in LEARNERS:
-        raise InputError(f"Expected --learner to be {either(LEARNERS)}, got {name!r}.")
+        guess = did_you_mean(name, LEARNERS)
+        raise InputError(f"Expected --learner to be {either(LEARNERS)}, got {name!r}{guess}.")
     return LEARNERS[name]()
 
 
@@ -229,8 +231,7 @@ def _why_unknown(
     ]
     if able:
         return f"The method {method} has no setting {name!r}: it needs --method {either(able)}."
-    close = get_close_matches(name, [setting.short for setting in known.values()], 1)
-    guess = f" (did you mean {close[0]}?)" if close else ""
+    guess = did_you_mean(name, {s for one in known.values() for s in (one.short, one.name)})
     return (
         f"The method {method} has no setting {name!r}{guess}; dpfair methods {method} lists its "
         "settings."

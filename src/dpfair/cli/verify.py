@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from dpfair.cli.looks import print_styled, print_table
 from dpfair.cli.models import named_learner
 from dpfair.cli.options import AsJson, ModelFile, OwnLearner
 from dpfair.cli.output import print_json
@@ -41,10 +42,11 @@ def verify(
             }
         )
     else:
-        for check in checks:
-            mark = "NO" if check in leaking else _MARKS[check.passed]
-            print(f"{mark:<7} {check.name:<12} {check.finding}")
-        print(f"\n{_verdict(consistent=consistent, private=not leaking)}")
+        marks = ["NO" if check in leaking else _MARKS[check.passed] for check in checks]
+        rows = [(mark, c.name, c.finding) for mark, c in zip(marks, checks, strict=True)]
+        plain = [f"{mark:<7} {name:<12} {finding}" for mark, name, finding in rows]
+        print_table(("result", "what", "finding"), rows, [*plain, ""])
+        print_styled(_verdict(consistent=consistent, private=not leaking))
     if not passed:
         raise typer.Exit(1)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from dpfair.errors import InputError, SchemaError
 
 __all__ = [
+    "NamedArray",
     "as_series",
     "column_array",
     "column_names",
@@ -21,6 +23,19 @@ __all__ = [
     "sound_table",
     "take_rows",
 ]
+
+
+@dataclass(frozen=True)
+class NamedArray:
+    """An array of rows and columns whose columns have names; every cell keeps its type."""
+
+    array: NDArray[Any]
+    names: tuple[str, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Rows and columns."""
+        return self.array.shape
 
 
 def row_count(table: Any) -> int:
@@ -48,6 +63,8 @@ def column_names(table: Any) -> list[str]:
         if len(set(names)) < len(names):
             raise SchemaError("The table has two columns of the same name.")
         return names
+    if isinstance(table, NamedArray):
+        return list(table.names)
     return [f"x{i}" for i in range(_as_array(table).shape[1])]
 
 
@@ -111,6 +128,8 @@ def plain_array(values: Any) -> NDArray[Any]:
 
 
 def _as_array(table: Any) -> NDArray[Any]:
+    if isinstance(table, NamedArray):
+        return table.array
     if hasattr(table, "tocsr"):
         raise InputError("Sparse data is not supported: expected a table with all its cells.")
     array = plain_array(table)

@@ -12,6 +12,7 @@ from typing import Any
 
 from dpfair.data.text import text_of
 from dpfair.errors import SchemaError
+from dpfair.validate import did_you_mean
 
 __all__ = [
     "Fact",
@@ -142,10 +143,12 @@ def column_name(value: object) -> str:
 
 
 def known_entries(data: dict[str, Any], known: Iterable[str], where: str) -> None:
-    """Refuse entries that have no meaning."""
-    unknown = sorted(set(data) - set(known))
+    """Refuse entries that have no meaning, and name the entry that was probably meant."""
+    names = sorted(known)
+    unknown = sorted(set(data) - set(names))
     if unknown:
-        raise SchemaError(f"Unknown entry {unknown[0]!r} in {where}.")
+        guess = did_you_mean(unknown[0], names)
+        raise SchemaError(f"Unknown entry {unknown[0]!r} in {where}{guess}.")
 
 
 def number_text(value: float) -> str:

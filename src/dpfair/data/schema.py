@@ -184,6 +184,8 @@ class Schema:
     )
 
     def __post_init__(self) -> None:
+        if self.sensitive is not None:
+            self._check_groups_apart(self.sensitive.column_names)
         names = [c.name for c in self.columns] + [self.label.name]
         names += [self.sensitive.name] if self.sensitive else []
         for name, times in Counter(names).items():
@@ -202,6 +204,14 @@ class Schema:
         whole = isinstance(self.rows, Integral) and not isinstance(self.rows, bool)
         if self.rows is not None and not (whole and self.rows > 0):
             raise SchemaError(f"Expected rows to be a whole number > 0, got {self.rows}.")
+
+    def _check_groups_apart(self, names: Sequence[str]) -> None:
+        """Groups formed by the label would make every fair rule a constant one."""
+        if self.label.name in names:
+            raise SchemaError(
+                f"The label and the sensitive column are the same, {self.label.name!r}: the groups "
+                "need a column of their own."
+            )
 
     def _check_crosses(self) -> None:
         # The bins or categories of every column, with those for missing and other.
@@ -276,6 +286,7 @@ class Schema:
         names = (name,) if isinstance(name, str) else tuple(name)
         if self.sensitive is not None and self.sensitive.column_names == names:
             return self
+        self._check_groups_apart(names)
         columns = list(self.columns)
         if self.sensitive is not None and not self.sensitive.parts:
             columns.append(Categorical(self.sensitive.name, self.sensitive.values))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from dpfair.data.columns import COLUMN_KINDS, MAX_CATEGORIES, Categorical, Column, Levels
 from dpfair.data.facts import column_name, items, known_entries
 from dpfair.errors import SchemaError
+from dpfair.validate import did_you_mean
 
 if TYPE_CHECKING:
     from dpfair.data.schema import Schema
@@ -100,8 +101,11 @@ def _column(data: dict[str, Any]) -> Column:
         if known.kind == kind:
             known_entries(data, ("name", "kind", *(fact.name for fact in known.facts)), name)
             return known(name, **_facts(known, data))
-    kinds = " or ".join(known.kind for known in COLUMN_KINDS)
-    raise SchemaError(f"Column {name!r} must be of kind {kinds}, got {kind!r}.")
+    kinds = [known.kind for known in COLUMN_KINDS]
+    raise SchemaError(
+        f"Column {name!r} must be of kind {' or '.join(kinds)}, got {kind!r}"
+        f"{did_you_mean(kind, kinds)}."
+    )
 
 
 def _intersection(names: tuple[str, ...], columns: Sequence[Column]) -> Levels:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfair.errors import InputError
+from dpfair.validate import did_you_mean
 
 __all__ = ["NOTIONS", "Notion", "Statistic", "notion_of"]
 
@@ -104,5 +105,6 @@ def notion_of(name: str) -> Notion:
 equalized_odds, accuracy_parity, parity_ratio, got 'fair'.
     """
     if name not in NOTIONS:
-        raise InputError(f"Expected notion to be one of {', '.join(NOTIONS)}, got {name!r}.")
+        guess = did_you_mean(name, NOTIONS)
+        raise InputError(f"Expected notion to be one of {', '.join(NOTIONS)}, got {name!r}{guess}.")
     return NOTIONS[name]

@@ -67,13 +67,26 @@ def threshold_classes(
             f"Too few records of {', '.join(small)} for a rule of their own "
             f"(fewer than about {smallest:g}); merge small groups or declare other groups."
         )
-    warnings.warn(
-        f"Too few records of {', '.join(small)} for a rule of their own: "
-        "small groups share one threshold.",
-        FairnessWarning,
-        stacklevel=4,
+    classes = merge_small(sizes, smallest, families)
+    warnings.warn(_merged_text(release.groups, classes, small), FairnessWarning, stacklevel=4)
+    return classes
+
+
+def _merged_text(groups: Sequence[str], classes: NDArray[np.int64], small: list[str]) -> str:
+    """Which groups share a threshold, what follows from that, and what can be done about it."""
+    members = [
+        [name for name, own in zip(groups, classes, strict=True) if own == number]
+        for number in np.unique(classes)
+    ]
+    shared = [f"{', '.join(names[:-1])} and {names[-1]}" for names in members if len(names) > 1]
+    same = f"These share one threshold: {'; '.join(shared)}. " if shared else ""
+    return (
+        f"Too few records of {', '.join(small)} for a threshold of their own (fewer than "
+        f"smallest_group, or too few for the noise). {same}Acceptance rates inside such a pool may "
+        "differ by more than the tolerance; the certified gap includes this. To change it: declare "
+        "coarser groups, lower smallest_group, spend a larger epsilon, or set "
+        'small_groups="refuse".'
     )
-    return merge_small(sizes, smallest, families)
 
 
 def group_sizes(release: Release) -> Floats:

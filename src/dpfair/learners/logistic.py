@@ -59,6 +59,11 @@ class LogisticTraining:
     learning_rate: float
 
     @property
+    def steps(self) -> int:
+        """How many steps the descent has."""
+        return self.descent.steps
+
+    @property
     def event(self) -> DpEvent:
         """What the descent costs."""
         return self.descent.event
@@ -76,8 +81,15 @@ class LogisticSettings:
         batches of expected size ``batch_size``; it needs ``schema.rows``.
     features
         ``"binned"`` or ``"standardised"``, see :func:`dpfair.learners.features.design`.
-    steps, epochs, learning_rate, clip, batch_size
-        None for the recipe of the solver. Steps and epochs are alternatives.
+    steps, epochs
+        The number of steps, or (``"sgd"``) of passes over the data; give one of the two at most.
+        None for the recipe of the solver.
+    learning_rate
+        The size of a step. None for the recipe of the solver.
+    clip
+        The largest norm of a record's gradient. None for the recipe of the solver.
+    batch_size
+        The expected number of records of a step of ``"sgd"``. None for the recipe of the solver.
     noise_multiplier
         None for the smallest that the budget allows. Noise that is too small for the budget is
         refused when it is charged.

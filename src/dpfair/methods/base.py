@@ -61,7 +61,7 @@ from dpfair.methods.inputs import (
     column_name,
 )
 from dpfair.methods.limits import check_plan
-from dpfair.methods.progress import progress_bar
+from dpfair.methods.progress import progress_bar, stage
 from dpfair.methods.settings import NestedSettings
 from dpfair.privacy.assumptions import NO_FACTS, Facts
 from dpfair.privacy.events import DpEvent, exact_epsilon, pure_epsilon, scopes_overlap
@@ -386,7 +386,8 @@ class PrivateClassifier(NestedSettings, DecisionMaker, ClassifierMixin, BaseEsti
             self.plan(declared)  # raises: a ledger pays for what is known before
         for name in ("certificate_", "fitted_", "best_estimator_"):
             self.__dict__.pop(name, None)  # a fit that fails leaves no earlier model
-        records = self._training_records(X, y, sensitive_features)
+        with stage("encoding the records", shown=self.verbose):
+            records = self._training_records(X, y, sensitive_features)
         if payment is None:
             facts = self._facts(records, noise)
             plan = self.plan(self.schema_, facts)
@@ -413,13 +414,15 @@ class PrivateClassifier(NestedSettings, DecisionMaker, ClassifierMixin, BaseEsti
             records = records.take(bound_units(records.units.tolist(), rows))
         if DISCOVER in run.plan:
             records = self._discover(records, run)
-        with progress_bar(self.verbose) as run.progress:
+        training = run.plan[TRAIN].how if TRAIN in run.plan else None
+        with progress_bar(self.verbose, getattr(training, "steps", None)) as run.progress:
             fitted = self.train(records, run)
-        run.close()
-        if fitted.rule is not None and not fitted.coin_key:
-            fitted = replace(fitted, coin_key=run.coin_key)
-        self.fitted_ = fitted
-        self.certificate_ = self.certify()
+            run.close()
+            if fitted.rule is not None and not fitted.coin_key:
+                fitted = replace(fitted, coin_key=run.coin_key)
+            self.fitted_ = fitted
+            run.stage("certifying")
+            self.certificate_ = self.certify()
 
     def _discover(self, records: Any, run: Run) -> Any:
         """Complete the schema by what the training records show, and encode all records by it."""
@@ -465,7 +468,7 @@ class PrivateClassifier(NestedSettings, DecisionMaker, ClassifierMixin, BaseEsti
         """What the ledger paid for, and for whom."""
         schema, unit = self.schema_, "every record"
         if self.unit is not None:
-            unit = f"every person (column {self.unit!r})"
+            unit = f"every person (column {self.unit_name!r})"
         # What was read off the records is listed as a leak, and not as public.
         public = [] if schema.inferred else [facts_phrase(schema, self.encodings)]
         if schema.rows is not None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
+from dpfair.data.containers import row_count
 from dpfair.data.encode import as_texts
 from dpfair.fairness.coins import decide
 from dpfair.fairness.release import Release
@@ -15,6 +18,7 @@ from dpfair.learners.protocols import Scorer
 from dpfair.methods.fitted import Fitted
 from dpfair.methods.inputs import label_array
 from dpfair.methods.reading import TableReader
+from dpfair.methods.undecided import undecided_reasons
 
 __all__ = ["DecisionMaker"]
 
@@ -26,29 +30,45 @@ class DecisionMaker(TableReader):
     classes_: NDArray[Any]
     coins: str = "keyed"
 
+    @property
+    def needs_groups(self) -> bool:
+        """Whether a decision depends on the group by more than a feature: a rule asks for it."""
+        return self.rule_ is not None and self.schema_.sensitive is not None
+
+    def undecided(self, X: Any, sensitive_features: Any = None) -> NDArray[Any]:
+        """Why each record has no decision; an empty text if it has one.
+
+        A record of a blank or undeclared group has none, if the model has a rule for every group.
+        """
+        table = self._new_table(X, sensitive_features)
+        sensitive = self.schema_.sensitive
+        if sensitive is None or not self.needs_groups:
+            return np.full(row_count(table), "", dtype=object)
+        return undecided_reasons(table, sensitive, sensitive_features)
+
     def predict_proba(self, X: Any, sensitive_features: Any = None) -> NDArray[np.float64]:
         """The probabilities of rejection and acceptance.
 
         With a rule these are exact, over its coins; without one they are estimates.
         """
-        accept = self._acceptance(self.new_records(X, sensitive_features))
+        accept = self._acceptance(self._decidable(X, sensitive_features))
         return np.stack([1 - accept, accept], axis=1)
 
     def predict(self, X: Any, sensitive_features: Any = None) -> NDArray[Any]:
         """The decisions, as class labels."""
-        decisions = self.decide(self.new_records(X, sensitive_features))
+        decisions = self.decide(self._decidable(X, sensitive_features))
         return self.classes_[decisions]
 
     def decide(self, records: Any) -> NDArray[np.int64]:
         """The decisions about encoded records: 1 for accepted."""
-        return self._decide(records, self.scorer_.scores(records))
+        return self._decide(records, self._scores(records))
 
     def decide_all(
         self, X: Any, sensitive_features: Any = None
     ) -> tuple[NDArray[Any], NDArray[np.float64]]:
         """The decisions with their probabilities of acceptance, encoding and scoring once."""
-        records = self.new_records(X, sensitive_features)
-        scores = self.scorer_.scores(records)
+        records = self._decidable(X, sensitive_features)
+        scores = self._scores(records)
         return self.classes_[self._decide(records, scores)], self._chances(records, scores)
 
     def score(self, X: Any, y: Any, sensitive_features: Any = None) -> float:
@@ -80,7 +100,26 @@ class DecisionMaker(TableReader):
         return getattr(self.fitted_, name)
 
     def _acceptance(self, records: Any) -> NDArray[np.float64]:
-        return self._chances(records, self.scorer_.scores(records))
+        return self._chances(records, self._scores(records))
+
+    def _decidable(self, X: Any, sensitive_features: Any) -> Any:
+        check_is_fitted(self)
+        return self.new_records(X, sensitive_features, known=self.needs_groups)
+
+    def _scores(self, records: Any) -> NDArray[np.float64]:
+        """The scores; that of a record of no declared group is the mean over all groups.
+
+        The group is a feature of the scorer, which has no place for any other value of it. The
+        mean prefers no group, whereas any single place would.
+        """
+        unknown = np.flatnonzero(records.groups < 0)
+        if not len(unknown):
+            return self.scorer_.scores(records)
+        scores = np.array(self.scorer_.scores(records.in_first_group()))
+        others, groups = records.take(unknown), range(len(self.schema_.groups))
+        each = [replace(others, groups=np.full(len(unknown), code)) for code in groups]
+        scores[unknown] = np.mean([self.scorer_.scores(one) for one in each], axis=0)
+        return scores
 
     def _chances(self, records: Any, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         rule = self.rule_

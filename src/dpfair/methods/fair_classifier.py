@@ -216,6 +216,7 @@ class PrivateFairClassifier(OtherRules):
         key = run.coin_key
         training, counted = parts[plan[TRAIN].scope], parts[plan["count"].scope]
         scorer = self.train_scorer(training, run)
+        run.stage("counting scores")
         planned = None
         if "plan" in plan:
             planned = count(
@@ -230,6 +231,7 @@ class PrivateFairClassifier(OtherRules):
         released = self._release(counted, start, run, planned)
         assert released.counted is not None
         warn_undeclared(released.counted, self.confidence)  # before what follows from it
+        run.stage("placing thresholds")
         try:
             fitted = self.choose(released)
         except InputError as error:

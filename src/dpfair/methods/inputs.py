@@ -20,6 +20,7 @@ from dpfair.data.infer import infer_levels, infer_schema
 from dpfair.data.schema import Schema
 from dpfair.errors import InputError, PrivacyLeakWarning, SchemaError
 from dpfair.methods.parameters import Sensitive
+from dpfair.methods.positions import array_groups, has_array_names
 
 __all__ = [
     "MAX_GROUPS",
@@ -29,7 +30,6 @@ __all__ = [
     "declared_schema",
     "free_name",
     "inferred_schema",
-    "known_groups",
     "label_array",
     "label_classes",
     "unit_texts",
@@ -53,6 +53,8 @@ def declared_schema(schema: Schema | None, sensitive: Sensitive, table: Any) -> 
         raise SchemaError("Expected sensitive to be the name or the position of a column.")
     if schema is None or sensitive is None:
         return schema
+    if isinstance(table, (np.ndarray, list, tuple)) and not has_array_names(schema):
+        return array_groups(schema, sensitive)
     return schema.with_sensitive(column_name(table, sensitive))
 
 
@@ -139,16 +141,6 @@ def column_name(table: Any, column: str | int) -> str:
     if name not in names:
         raise SchemaError(f"The table has no column {column!r}; it has {', '.join(names[:20])}.")
     return str(name)
-
-
-def known_groups(groups: NDArray[np.int64], names: tuple[str, ...]) -> None:
-    """Refuse records of a group that the schema does not declare, without naming it."""
-    unknown = int((groups < 0).sum())
-    if unknown:
-        raise InputError(
-            f"{unknown} of the records belong to a group that the schema does not declare; it "
-            f"declares {', '.join(names[:20])}."
-        )
 
 
 def label_array(y: Any, n: int) -> NDArray[Any]:

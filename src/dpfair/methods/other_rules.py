@@ -43,7 +43,9 @@ class OtherRules(PrivateClassifier):
         a noisy table of the batch's scores, without one by exact quotas. See
         :class:`dpfair.fairness.batch.BatchDecisions` for what is protected.
         """
-        records = self.new_records(X, sensitive_features)
+        records = self.new_records(X, sensitive_features, known=epsilon is None)
+        if (records.groups < 0).any():  # no number: with an epsilon the batch is private
+            raise InputError("Some records of the batch have a group that is not declared.")
         counted = None
         if records.units is not None:
             counted = bound_units(records.units.tolist(), self.rows_per_unit)

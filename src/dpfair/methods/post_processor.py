@@ -336,6 +336,9 @@ class FairPostProcessor(PrivateClassifier):
             return records
         return records.with_labels(label_array(y, row_count(table)))
 
+    def _named(self, table: Any, schema: Schema, sensitive_features: Any) -> Any:
+        return table  # its columns are the classifier's
+
     def _encode(self, table: Any, sensitive_features: Any) -> TableRecords:
         rows, sensitive = row_count(table), self.schema_.sensitive
         if sensitive is None:

@@ -15,13 +15,15 @@ from dpfair.data.schema import Schema
 from dpfair.methods.inputs import (
     check_table,
     class_values,
+    column_name,
     declared_schema,
     inferred_schema,
-    known_groups,
     label_array,
     unit_texts,
 )
 from dpfair.methods.parameters import Parameters
+from dpfair.methods.positions import named_columns
+from dpfair.methods.undecided import refuse_undecided, undecided_reasons
 from dpfair.privacy.assumptions import Assumption, Facts
 from dpfair.privacy.draw import assumed
 from dpfair.privacy.noise import Noise
@@ -34,8 +36,16 @@ class TableReader(Parameters):
 
     unit: str | int | None = None
 
+    unit_: str | None = None
+    """The name of the column that identifies a person, wherever ``unit`` gives its position."""
+
     schema_: Schema
     classes_: NDArray[Any]
+
+    @property
+    def unit_name(self) -> str | int | None:
+        """The column that identifies a person: its name, as far as a table has told it."""
+        return self.unit if self.unit_ is None else self.unit_
 
     def assumes(self, schema: Schema) -> tuple[Assumption, ...]:
         """The facts about the records that the plan needs and the schema does not declare."""
@@ -47,12 +57,20 @@ class TableReader(Parameters):
 
     def new_records(self, X: Any, sensitive_features: Any = None, *, known: bool = True) -> Any:
         """Records to decide about; with ``known`` an undeclared group is an error."""
-        check_is_fitted(self)
-        table = check_table(self, X, reset=False)
+        table = self._new_table(X, sensitive_features)
         records = self._encode(table, sensitive_features)
-        if known:
-            known_groups(records.groups, self.schema_.groups)
+        sensitive = self.schema_.sensitive
+        if known and sensitive is not None and (records.groups < 0).any():
+            refuse_undecided(undecided_reasons(table, sensitive, sensitive_features), sensitive)
         return records
+
+    def _new_table(self, X: Any, sensitive_features: Any) -> Any:
+        check_is_fitted(self)
+        return self._named(check_table(self, X, reset=False), self.schema_, sensitive_features)
+
+    def _named(self, table: Any, schema: Schema, sensitive_features: Any) -> Any:
+        apart = sensitive_features is not None
+        return named_columns(table, schema, unit=self.unit, groups_apart=apart)
 
     def _declared_schema(self, X: Any, sensitive_features: Any) -> Schema | None:
         return declared_schema(self.schema, self.sensitive, X)
@@ -76,7 +94,10 @@ class TableReader(Parameters):
                 unit=self.unit,
                 strict=self.strict,
             )
+        if not schema.inferred:
+            table = self._named(table, schema, sensitive_features)
         self.schema_ = schema
+        self.unit_ = None if self.unit is None else column_name(table, self.unit)
         # A declared schema fixes the type of the classes, too; it must not depend on a label.
         self.classes_ = class_values(schema.label, labels if schema.inferred else None)
         records: Records = self._encode(table, sensitive_features)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import MetaEstimatorMixin, clone
@@ -73,7 +74,9 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateClassifier):  # type: ignore[mi
     ----------
     estimator
         Any :class:`~dpfair.methods.base.PrivateClassifier` with a budget and a schema. Its own
-        budget and seed are not used; its relation, unit and confidence are those of the search.
+        budget and seed are not used, with a warning if the budget was set to another one than
+        that of the search. Its relation, unit and confidence are those of the search. It must not
+        have a ledger.
     param_distributions
         The candidates: parameter name -> list of values. All combinations are equally likely.
         They must not come from the records.
@@ -225,9 +228,30 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateClassifier):  # type: ignore[mi
                 f"A search needs an estimator that plans its cost by a budget and a schema, "
                 f"got {kind}."
             )
+        if self.estimator.ledger is not None:
+            raise InputError("The ledger pays for the whole search: give it to the search alone.")
         validate.in_open_interval(0, 1, validation_share=self.validation_share)
         if self.score_epsilon is not None:
             validate.positive(score_epsilon=self.score_epsilon)
+
+    def fit(self, X: Any, y: Any, sensitive_features: Any = None) -> Self:
+        """Plan, pay, search and certify the winner."""
+        self.check_parameters()
+        self._warn_unused_budget()
+        return self._fit(X, y, sensitive_features, None)
+
+    def _warn_unused_budget(self) -> None:
+        """Warn of a budget that was given to the estimator, which is not used."""
+        defaults = inspect.signature(type(self.estimator)).parameters
+        for name in BUDGET:
+            given, own = getattr(self.estimator, name), getattr(self, name)
+            if given not in (own, defaults[name].default):
+                warnings.warn(
+                    f"The estimator has {name}={given}, which is not used: the whole search has "
+                    f"{name}={own}. Give {name} to the search alone.",
+                    UserWarning,
+                    stacklevel=3,
+                )
 
     def leaks(self, schema: Schema | None) -> list[str]:
         """What is read without being paid for."""
@@ -322,7 +346,7 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateClassifier):  # type: ignore[mi
     def _training_records(self, X: Any, y: Any, sensitive_features: Any) -> Any:
         reader = self._template()
         records = reader._training_records(X, y, sensitive_features)
-        for name in ("schema_", "classes_", "n_features_in_", "feature_names_in_"):
+        for name in ("schema_", "classes_", "unit_", "n_features_in_", "feature_names_in_"):
             if hasattr(reader, name):
                 setattr(self, name, getattr(reader, name))
         return records
@@ -398,7 +422,7 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateClassifier):  # type: ignore[mi
         params = runs.candidates[chosen]
         model = _candidate(self._template(), params)
         model.set_params(epsilon=runs.epsilon, random_state=seed)
-        model.schema_, model.classes_ = self.schema_, self.classes_
+        model.schema_, model.classes_, model.unit_ = self.schema_, self.classes_, self.unit_
         try:
             model.learn(fitting, runs.plans[chosen].open(noise_source(seed)))
         except InputError as error:

@@ -31,18 +31,23 @@ class FairRule(BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    notion, tolerance
-        What is fair, one of :data:`dpfair.fairness.notions.NOTIONS`, and the largest gap that is
-        allowed. For ``"parity_ratio"`` a tolerance of 0.2 is the four-fifths rule.
+    notion
+        What is fair, such as ``"demographic_parity"`` or ``"equalized_odds"``; docs/methods.md
+        lists all notions.
+    tolerance
+        The largest gap that is allowed. For ``"parity_ratio"`` a tolerance of 0.2 is the
+        four-fifths rule.
     target
         The share of records to accept.
     capacity
         The share of records that may be accepted at most.
     costs
         The cost of a wrong acceptance and of a wrong rejection.
-    smallest_group, small_groups
-        Groups with fewer counted records than this (as far as the noise lets us see) share one
-        threshold (``"merge"``) or stop the fit (``"refuse"``).
+    smallest_group
+        Groups with fewer counted records than this are small, and so are groups that the noise
+        hides.
+    small_groups
+        Small groups share one threshold (``"merge"``) or stop the fit (``"refuse"``).
     coins
         ``"keyed"``: the same record always gets the same decision, and records that look
         alike (or belong to the same unit) share one. ``"fresh"``: a new coin at every call.
@@ -131,7 +136,8 @@ def settings_of(kind: type[T], given: Any, name: str) -> T:
     known = kind()._get_param_names()  # type: ignore[attr-defined]
     unknown = [key for key in given if key not in known]
     if unknown:
-        raise InputError(f"{name} has no setting {unknown[0]!r}; it has {', '.join(known)}.")
+        guess = validate.did_you_mean(unknown[0], known)
+        raise InputError(f"{name} has no setting {unknown[0]!r}{guess}; it has {', '.join(known)}.")
     return kind(**given)
 
 

@@ -14,11 +14,16 @@ from numpy.typing import NDArray
 from dpfair.errors import InputError, ModelFileError
 from dpfair.learners.protocols import Tensors
 from dpfair.methods.limits import MAX_HEADER, check_text
+from dpfair.models.kinds import kind_of_file
 
-__all__ = ["FORMAT_VERSION", "header_text", "read_content", "write_content"]
+__all__ = ["FORMAT_VERSION", "NotAModelError", "header_text", "read_content", "write_content"]
 
 FORMAT = "dpfair-model"
 FORMAT_VERSION = 5
+
+
+class NotAModelError(InputError):
+    """The file is of another kind; the text of the error says what it looks like."""
 
 
 def header_text(header: Any) -> str:
@@ -50,7 +55,10 @@ def read_content(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[np.float
 
     try:
         with path.open("rb") as start:
-            if int.from_bytes(start.read(8), "little") > 2 * MAX_HEADER:  # quotes take two bytes
+            length = int.from_bytes(start.read(8), "little")
+            if start.read(1) != b"{":  # of the JSON text that every safetensors file starts with
+                raise NotAModelError(kind_of_file(path))
+            if length > 2 * MAX_HEADER:  # quotes take two bytes
                 raise InputError("Its header is too long.")
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}

@@ -17,7 +17,7 @@ from dpfair.files import write_file
 from dpfair.methods.base import PrivateClassifier
 from dpfair.methods.limits import MAX_BYTES, check_charges, check_release
 from dpfair.methods.search import PrivateSearchCV
-from dpfair.models.content import read_content, write_content
+from dpfair.models.content import NotAModelError, read_content, write_content
 from dpfair.models.header import digest, header_of, release_digest
 from dpfair.models.parts import same_rule
 from dpfair.models.rebuild import derived_rule, rebuild
@@ -126,6 +126,11 @@ def load_model(path: str | Path, *, classifier: Any = None, learner: Any = None)
         raise ModelFileError(f"The model file {name} is larger than {MAX_BYTES >> 20} MB.")
     try:
         return rebuild(*read_content(path), classifier=classifier, learner=learner)
+    except NotAModelError as error:
+        raise ModelFileError(
+            f"The file {name} is not a model file: it looks like {error}. A model file is what "
+            "dpfair fit --out or save_model writes."
+        ) from error
     except ModelFileError as error:  # of another version, or not complete without its code
         found = f"The model file {name} cannot be read here. {_printable(str(error))}"
         raise type(error)(found) from error

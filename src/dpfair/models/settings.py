@@ -39,6 +39,9 @@ def model_settings(model: PrivateClassifier) -> tuple[str, dict[str, Any]]:
     for key, value in settings.items():
         if key in _GROUPS:
             settings[key] = value.get_params()
+        elif key == "unit":
+            # A reader of the file may have a table with its columns in another order.
+            settings[key] = model.unit_name
         elif key == "learner":
             settings[key] = _learner_to_json(value)
         elif key == "classifier":

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from dpfair import validate
 from dpfair.errors import BudgetError, InputError, ReceiptError
+from dpfair.privacy.account_text import account_text
 from dpfair.privacy.accountants import cost
 from dpfair.privacy.assumptions import Assumption, Facts
 from dpfair.privacy.draw import Draw, assumed
@@ -148,6 +149,9 @@ class Ledger:
     def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state)
         self._lock = threading.Lock()
+
+    def __str__(self) -> str:
+        return account_text(self, "Ledger")
 
     @property
     def entries(self) -> tuple[Entry, ...]:

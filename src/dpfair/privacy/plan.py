@@ -8,16 +8,17 @@ draw what was paid is an error at the end of the fit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfair.errors import InputError, ReceiptError
+from dpfair.errors import BudgetError, InputError, ReceiptError
+from dpfair.privacy.account_text import account_text
 from dpfair.privacy.assumptions import Assumption, Facts
 from dpfair.privacy.event_json import alike, event_from_json, event_to_json
 from dpfair.privacy.events import DpEvent, OneOfDpEvent, exact_epsilon, path_events
@@ -33,6 +34,7 @@ __all__ = [
     "FitPlan",
     "Run",
     "Step",
+    "Watcher",
     "whole_event",
 ]
 
@@ -119,6 +121,11 @@ class FitPlan:
     >>> plan = FitPlan(Budget(Fraction(1), 1e-5), (step,))
     >>> plan.total().spent
     1.0
+    >>> print(plan)
+    Plan of a fit (epsilon 1, delta 1e-05, add_remove)
+      step   scope  purpose             epsilon  delta
+      count  all    count the accepted   1.0000  0
+             total  together             1.0000  of 1
     """
 
     budget: Budget
@@ -142,6 +149,13 @@ class FitPlan:
 
     def __contains__(self, name: object) -> bool:
         return any(step.name == name for step in self.steps)
+
+    def __str__(self) -> str:
+        try:
+            ledger = self.total()
+        except BudgetError as error:
+            return f"Plan of a fit that exceeds its budget: {error}"
+        return account_text(ledger, "Plan of a fit", [step.name for step in self.steps])
 
     def share(self, name: str) -> float:
         """The share of the records that a step reads."""
@@ -215,6 +229,16 @@ class FitPlan:
         return alike(self.to_json(), other.to_json())
 
 
+class Watcher(Protocol):
+    """Is told how far a fit is: public steps only, and nothing about the records."""
+
+    def __call__(self, step: int) -> None:
+        """So many gradient steps are done."""
+
+    def stage(self, what: str) -> None:
+        """Another part of the fit begins."""
+
+
 class Run:
     """A plan whose charges are in a ledger: it has the receipts and the coins of one fit.
 
@@ -226,13 +250,13 @@ class Run:
     plan, ledger
         What will be drawn, and where it is charged.
     progress
-        Called with the number of finished gradient steps, unless it is None.
+        Who watches the fit, if anybody; see :meth:`stage`.
     """
 
     def __init__(self, plan: FitPlan, noise: Noise | None) -> None:
         self.plan = plan
         self.ledger = plan.budget.ledger(noise)
-        self.progress: Callable[[int], None] | None = None
+        self.progress: Watcher | None = None
         self._receipts = {
             step.name: self.ledger.charge(step.event, scope=step.scope, purpose=step.purpose)
             for step in plan.steps
@@ -241,6 +265,11 @@ class Run:
         self._taken: set[str] = set()
         self._coin_key: bytes | None = None
         self._parts: dict[str, NDArray[np.int64]] | None = None
+
+    def stage(self, what: str) -> None:
+        """Tell whoever watches that another part of the fit begins."""
+        if self.progress is not None:
+            self.progress.stage(what)
 
     @property
     def noise(self) -> Noise:

@@ -1,0 +1,52 @@
+"""Records that have no decision, because no declared group is theirs.
+
+A rule has a threshold for every declared group and none for any other. The functions below are for
+prediction only. There the records belong to whoever asks, so that their number may be stated.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfair.data.columns import Levels
+from dpfair.data.containers import get_column
+from dpfair.data.encode import as_texts, group_codes_of
+from dpfair.errors import InputError
+
+__all__ = ["BLANK", "OTHER", "refuse_undecided", "undecided_reasons"]
+
+BLANK = "the group is blank"
+OTHER = "the group is not declared"
+
+
+def undecided_reasons(table: Any, sensitive: Levels, groups: Any = None) -> NDArray[Any]:
+    """Why each record has no declared group; an empty text if it has one.
+
+    ``groups`` are those given apart from the table. A blank is a missing value or nothing but
+    space, in any of the columns that form the groups.
+    """
+    unknown = group_codes_of(table, sensitive, groups) < 0
+    reasons = np.where(unknown, OTHER, "").astype(object)
+    if unknown.any():
+        names = sensitive.column_names
+        for column in [get_column(table, n) for n in names] if groups is None else [groups]:
+            blank = np.array([text is None or not text.strip() for text in as_texts(column)])
+            reasons[unknown & blank] = BLANK
+    return reasons
+
+
+def refuse_undecided(reasons: NDArray[Any], sensitive: Levels) -> None:
+    """Raise ``InputError`` if a record has no declared group, without naming its group."""
+    blank, other = int((reasons == BLANK).sum()), int((reasons == OTHER).sum())
+    if not blank + other:
+        return
+    found = [f"{blank} are blank"] if blank else []
+    found += [f"{other} have another value"] if other else []
+    listed = ", ".join(sensitive.values[:20])
+    raise InputError(
+        f"{blank + other} of {len(reasons)} records have a group that the schema does not declare: "
+        f"{' and '.join(found)}; it declares {listed}."
+    )
