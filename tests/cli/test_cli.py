@@ -331,7 +331,7 @@ BAD = {
         "group that the schema does not declare",
     ),
     "missing feature": (["predict", "{model}", "{narrow}"], "no column"),
-    "missing label": (["evaluate", "{model}", "{unlabelled}"], "no label column"),
+    "missing label": (["evaluate", "{model}", "{unlabelled}"], "no column 'repaid'"),
     "account both": (account("1", "1", "--epsilon", "1"), "either"),
     "account rate": (account("2", "1"), "sampling_rate"),
     "account steps": (account("1", "0"), "steps"),

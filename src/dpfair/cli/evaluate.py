@@ -19,7 +19,8 @@ from dpfair.cli.options import (
 )
 from dpfair.cli.output import print_json, say
 from dpfair.cli.tables import needed_columns, read_data
-from dpfair.errors import InputError, SchemaError
+from dpfair.data.containers import missing_column
+from dpfair.errors import InputError
 
 
 def evaluate(
@@ -48,10 +49,10 @@ def evaluate(
         if earlier is not None:
             _show_private(earlier, as_json=as_json)
             return
-    frame = read_data(data)
+    frame = read_data(data, fitted.schema_.file)
     name = fitted.schema_.label.name
     if name not in frame.columns:
-        raise SchemaError(f"The table has no label column {name!r}.")
+        raise missing_column(name, frame.columns)
     unit = None if fitted.unit is None else str(fitted.unit)
     table = needed_columns(frame, fitted.schema_, unit)
     if private_epsilon is not None:

@@ -33,9 +33,9 @@ from dpfair.cli.output import (
 )
 from dpfair.cli.schemas import inferred, propose, with_columns
 from dpfair.cli.tables import data_file, needed_columns, read_data, shipped_schema
-from dpfair.data.containers import column_names
+from dpfair.data.containers import missing_column
 from dpfair.data.schema import Schema
-from dpfair.errors import InputError, LedgerFileError, SchemaError
+from dpfair.errors import InputError, LedgerFileError
 from dpfair.privacy.events import RELATIONS
 
 if TYPE_CHECKING:
@@ -213,9 +213,9 @@ def _fit(
     frame: pl.DataFrame | None,
     payer: ChargeTo | None,
 ) -> None:
-    frame = read_data(data) if frame is None else frame
-    if schema.label.name not in column_names(frame):
-        raise SchemaError(f"The table has no column {schema.label.name!r}.")
+    frame = read_data(data, schema.file) if frame is None else frame
+    if schema.label.name not in frame.columns:
+        raise missing_column(schema.label.name, frame.columns)
     unit = None if model.unit is None else str(model.unit)
     table, labels = needed_columns(frame, schema, unit), frame[schema.label.name]
     if plan is None:

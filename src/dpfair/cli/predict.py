@@ -40,7 +40,7 @@ def predict(
         raise InputError("--batch-epsilon needs --batch.")
     fitted = deciding_model(model)
     unit = None if fitted.unit is None else str(fitted.unit)
-    table = needed_columns(read_data(data), fitted.schema_, unit)
+    table = needed_columns(read_data(data, fitted.schema_.file), fitted.schema_, unit)
     about: dict[str, Any] = {}
     if batch:
         if not hasattr(fitted, "decide_batch"):

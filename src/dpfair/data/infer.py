@@ -41,7 +41,7 @@ def infer_schema(
     found = tuple(column for column in proposals if column is not None)
     if not found:
         raise SchemaError("No column of the table can be used as a feature.")
-    return Schema(columns=found, label=label, sensitive=sensitive, inferred=True)
+    return Schema(columns=found, label=label, sensitive=sensitive, reviewed=False)
 
 
 def infer_levels(name: str, values: Any, *, what: str, most: int) -> Levels:

@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 from dpfair.data import schema_file
 from dpfair.data.columns import Categorical, Column, Levels, Numeric
 from dpfair.data.facts import TableFact, column_name, flag, items, listing
+from dpfair.data.file_form import USUAL_FILE, FileForm
 from dpfair.data.text import check_text
 from dpfair.errors import SchemaError
 
@@ -50,8 +51,11 @@ class Schema:
         The public size of the data set, if it is public.
     crosses
         Combinations of columns that matter jointly.
-    inferred
-        Whether the schema was read off the data, which is not private.
+    reviewed
+        Whether a person has confirmed the facts. A schema that was read off the data is not
+        reviewed, and a model that is fitted with it is not private.
+    file
+        How files write the table: delimiter, encoding, decimal comma.
 
     Examples
     --------
@@ -71,7 +75,8 @@ class Schema:
     sensitive: Levels | None = None
     rows: int | None = None
     crosses: tuple[tuple[str, ...], ...] = ()
-    inferred: bool = field(default=False, compare=False)
+    reviewed: bool = field(default=True, compare=False)
+    file: FileForm = USUAL_FILE
 
     facts: ClassVar[tuple[TableFact, ...]] = (
         TableFact(
@@ -97,13 +102,24 @@ class Schema:
             parts=lambda crosses: [(" x ".join(cross), cross) for cross in crosses],
         ),
         TableFact(
-            "inferred",
+            "reviewed",
             kind="source",
             read=flag,
-            show=lambda _: "read off the data, which is not private",
+            show=lambda _: "read off the data and not reviewed, which is not private",
             form="true or false",
-            doc="Whether the schema was read off the data, which is not private.",
+            doc="Whether a person has confirmed all facts. A proposal is not reviewed: its facts "
+            "were read off the data, so a model that is fitted with it is not private. "
+            "Default: true.",
             write=bool,
+        ),
+        TableFact(
+            "file",
+            kind="file",
+            read=FileForm.from_dict,
+            show=lambda form: "; ".join(form.phrases()),
+            form="a table, see below",
+            doc="How files write the table.",
+            write=FileForm.to_dict,
         ),
         TableFact(
             "label",

@@ -156,7 +156,7 @@ class PrivateClassifier(NestedSettings, DecisionMaker, ClassifierMixin, BaseEsti
 
     def leaks(self, schema: Schema | None) -> list[str]:
         """What reaches the model without being paid for; such a model is not private."""
-        return [INFERRED_SCHEMA] if schema is None or schema.inferred else []
+        return [INFERRED_SCHEMA] if schema is None or not schema.reviewed else []
 
     def check_parameters(self) -> None:
         """Raise ``InputError`` for parameters that no fit can have."""
@@ -243,7 +243,7 @@ class PrivateClassifier(NestedSettings, DecisionMaker, ClassifierMixin, BaseEsti
 
         One that was read off a table has its groups: they may have been given apart from it.
         """
-        read_off = schema.inferred and schema.sensitive is not None
+        read_off = not schema.reviewed and schema.sensitive is not None
         if read_off or not isinstance(self.sensitive, (str, list, tuple)):
             return schema
         return schema.with_sensitive(self.sensitive)
@@ -411,7 +411,7 @@ class PrivateClassifier(NestedSettings, DecisionMaker, ClassifierMixin, BaseEsti
     def dependence(self, step: str) -> str:
         """Why the records of a step are not independent of each other or of the scorer, if so."""
         plan = self.plan_
-        own = dependence_of(inferred=self.schema_.inferred, rows_per_unit=self.rows_per_unit)
+        own = dependence_of(inferred=not self.schema_.reviewed, rows_per_unit=self.rows_per_unit)
         reused = TRAIN in plan and scopes_overlap(plan[step].scope, plan[TRAIN].scope)
         # Shares of undeclared values are certain although records are reused, so other reasons
         # come first.

@@ -14,7 +14,14 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import validate_data
 
 from dpfair.data.columns import Levels
-from dpfair.data.containers import column_names, get_column, plain_array, row_count, sound_table
+from dpfair.data.containers import (
+    column_names,
+    get_column,
+    missing_column,
+    plain_array,
+    row_count,
+    sound_table,
+)
 from dpfair.data.encode import as_texts
 from dpfair.data.infer import infer_levels, infer_schema
 from dpfair.data.schema import Schema
@@ -137,7 +144,7 @@ def column_name(table: Any, column: str | int) -> str:
         else column
     )
     if name not in names:
-        raise SchemaError(f"The table has no column {column!r}; it has {', '.join(names[:20])}.")
+        raise missing_column(column, names)
     return str(name)
 
 

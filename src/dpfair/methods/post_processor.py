@@ -182,7 +182,7 @@ class FairPostProcessor(PrivateClassifier):
             sound = isinstance(column, int) or groups.name in (column, "sensitive_features")
             sound &= self.groups is None or tuple(map(text_of, self.groups)) == groups.values
         own = replace(_schema(groups), label=schema.label)
-        if own != schema or schema.inferred or not sound:
+        if own != schema or not schema.reviewed or not sound:
             raise InputError("The groups of the schema are not those of the settings.")
 
     def with_groups(self, schema: Schema) -> Schema:

@@ -78,7 +78,7 @@ class TableReader(Parameters):
             )
         self.schema_ = schema
         # A declared schema fixes the type of the classes, too; it must not depend on a label.
-        self.classes_ = class_values(schema.label, labels if schema.inferred else None)
+        self.classes_ = class_values(schema.label, None if schema.reviewed else labels)
         records: Records = self._encode(table, sensitive_features)
         return records.with_labels(level_codes(as_texts(labels), schema.label))
 

@@ -45,7 +45,7 @@ def _permuted_split():
 
 @mutant("a quote reaches into the lines after its own", "lines")
 def _quotes_across_lines():
-    def crossing(path):
+    def crossing(path, file):
         return pl.read_csv(
             path, infer_schema=False, truncate_ragged_lines=True, encoding="utf8-lossy"
         )
