@@ -285,7 +285,7 @@ def test_a_proposed_schema_can_be_saved_and_used(folder, capsys, tmp_path):
         capsys, "fit", folder / "loans.csv", "--label", "repaid", "--sensitive", "sex",
         "--epsilon", "2", "--unit", "person",
     )  # fmt: skip
-    text = out.replace("inferred = true\n", "")
+    text = out.replace("reviewed = false\n", "reviewed = true\n")
     (tmp_path / "s.toml").write_text(text)
     result = run_json(
         capsys, "fit", folder / "loans.csv", "--schema", tmp_path / "s.toml",

@@ -15,6 +15,7 @@ import typer
 from dpfair.cli.account import account
 from dpfair.cli.audit import audit
 from dpfair.cli.benchmark import benchmark
+from dpfair.cli.check import check
 from dpfair.cli.demo import demo
 from dpfair.cli.evaluate import evaluate
 from dpfair.cli.fit import fit
@@ -25,6 +26,7 @@ from dpfair.cli.options import FIT_NOTE, HelpFromTables
 from dpfair.cli.predict import predict
 from dpfair.cli.report import report
 from dpfair.cli.reproduce import reproduce
+from dpfair.cli.schema import schema
 from dpfair.cli.verify import verify
 from dpfair.errors import BudgetError, InputError
 
@@ -40,6 +42,7 @@ app = typer.Typer(
 app.command()(demo)
 app.command(cls=HelpFromTables, epilog=FIT_NOTE)(fit)
 for command in (
+    check,
     methods,
     predict,
     evaluate,
@@ -53,6 +56,7 @@ for command in (
     app.command()(command)
 app.command(cls=HelpFromTables)(benchmark)
 app.add_typer(ledger)
+app.add_typer(schema)
 
 
 @app.callback(invoke_without_command=True)

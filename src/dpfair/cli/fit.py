@@ -30,8 +30,9 @@ from dpfair.cli.output import (
     interactive,
     print_json,
     say,
+    undeclared_hint,
 )
-from dpfair.cli.schemas import inferred, propose, with_columns
+from dpfair.cli.schemas import inferred, proposed, stop_with, with_columns
 from dpfair.cli.tables import data_file, needed_columns, read_data, shipped_schema
 from dpfair.data.containers import missing_column
 from dpfair.data.schema import Schema
@@ -158,10 +159,10 @@ def fit(
         if dry_run:
             raise InputError("A dry run needs --schema: without one, records would be read.")
         frame = read_data(data)
-        declared = inferred(frame, label, sensitive, unit)
+        proposal = proposed(frame, label, sensitive, unit=unit)
         if not infer_schema:
-            propose(declared, frame, as_json=as_json)
-        say("dpfair: warning: the schema was read off the data, which is not private.")
+            stop_with(proposal, data, as_json=as_json)
+        declared = inferred(proposal)
     declared = with_columns(declared, label, sensitive)
     model.set_params(schema=declared)
     # What a method assumes about the records is known only when they are read.
@@ -188,6 +189,8 @@ def fit(
     print(f"Accepted means {accepted.name} = {accepted.values[1]}, the second of its two values.")
     print(model.certificate_)
     print("\n".join(["", *account_lines(model)]))
+    if looks_wrong := undeclared_hint(model, data, schema):
+        print(looks_wrong)
     for what, path in (("Model", out), ("Report", report)):
         if path is not None:
             print(f"{what}: {path}")

@@ -25,6 +25,7 @@ __all__ = [
     "make_folder",
     "print_json",
     "say",
+    "undeclared_hint",
 ]
 
 
@@ -104,6 +105,26 @@ def fit_summary(model: PrivateClassifier) -> dict[str, Any]:
         },
         "ledger": [entry.to_json() for entry in model.ledger_.entries],
     }
+
+
+def undeclared_hint(model: PrivateClassifier, data: str, schema: Path | None) -> str:
+    """How to look at what the schema does not declare, if the noisy counts found much of it.
+
+    Only released numbers decide about it.
+    """
+    from dpfair.fairness.undeclared import many_undeclared
+
+    fairness = model.certificate_.fairness
+    shares = {f"{kind}s": share for kind, share in fairness.undeclared.items()}
+    if fairness.irregular is not None:
+        shares["values"] = fairness.irregular
+    many = [kind for kind, (share, ends) in shares.items() if many_undeclared(share, ends)]
+    if not many:
+        return ""
+    return (
+        f"Many records have undeclared {' and '.join(many)}, by the noisy counts. To see which "
+        f"(internal, not private): dpfair check {data} --schema {schema or 'SCHEMA'}"
+    )
 
 
 def account_lines(model: PrivateClassifier) -> list[str]:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Integral
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpfair.data import schema_file
 from dpfair.data.columns import Categorical, Column, Levels, Numeric
@@ -21,6 +21,9 @@ from dpfair.data.facts import TableFact, column_name, flag, items, listing
 from dpfair.data.file_form import USUAL_FILE, FileForm
 from dpfair.data.text import check_text
 from dpfair.errors import SchemaError
+
+if TYPE_CHECKING:
+    from dpfair.data.proposal import Proposal
 
 __all__ = ["Schema"]
 
@@ -234,6 +237,29 @@ class Schema:
         if len(set(names)) != len(names):
             raise SchemaError("Groups need different columns.")
         return replace(self, columns=tuple(columns), sensitive=Levels.intersection(outcomes))
+
+    @staticmethod
+    def propose(
+        table: Any,
+        *,
+        label: str,
+        sensitive: str | Sequence[str],
+        accept: str | None = None,
+    ) -> Proposal:
+        """Read a schema off a table, which is **not private**: a draft for a person to finish.
+
+        The result has the ``schema`` and ``notes`` about it; ``to_toml()`` writes a commented file.
+
+        >>> import polars as pl
+        >>> ages, sexes, repaid = [21, 35, 48, 60, 77] * 12, ["f", "m"] * 30, [1, 1, 0] * 20
+        >>> table = pl.DataFrame({"age": ages, "sex": sexes, "repaid": repaid})
+        >>> proposal = Schema.propose(table, label="repaid", sensitive="sex")
+        >>> proposal.schema.label.values, proposal.schema.reviewed
+        (('0', '1'), False)
+        """
+        from dpfair.data.proposal import propose
+
+        return propose(table, label=label, sensitive=sensitive, accept=accept)
 
     @classmethod
     def load(cls, path: str | Path) -> Schema:

@@ -23,7 +23,7 @@ from dpfair.data.containers import (
     sound_table,
 )
 from dpfair.data.encode import as_texts
-from dpfair.data.infer import infer_levels, infer_schema
+from dpfair.data.proposal import infer_levels, infer_schema
 from dpfair.data.schema import Schema
 from dpfair.errors import InputError, PrivacyLeakWarning, SchemaError
 from dpfair.methods.parameters import Sensitive
@@ -40,6 +40,7 @@ __all__ = [
     "label_array",
     "label_classes",
     "unit_texts",
+    "unreviewed",
 ]
 
 MAX_GROUPS = 100
@@ -96,6 +97,17 @@ def inferred_schema(
         groups = infer_levels(name, values, what="sensitive column", most=MAX_GROUPS)
     leave_out = frozenset() if unit is None else frozenset([column_name(table, unit)])
     return infer_schema(table, label, groups, leave_out=leave_out)
+
+
+def unreviewed(strict: bool) -> None:
+    """Warn that a declared schema was not reviewed, so that its facts may be read off the data."""
+    message = (
+        "The schema is not reviewed: its facts may be read off the data, which is not private. "
+        "Write reviewed = true in it when a person has confirmed them."
+    )
+    if strict:
+        raise SchemaError(message)
+    warnings.warn(message, PrivacyLeakWarning, stacklevel=6)
 
 
 def free_name(name: str, taken: Collection[str]) -> str:

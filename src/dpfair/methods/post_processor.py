@@ -22,7 +22,7 @@ from dpfair.certificate.privacy import PrivacyClaim
 from dpfair.data.columns import Categorical, Levels
 from dpfair.data.containers import get_column, row_count
 from dpfair.data.encode import as_texts, level_codes
-from dpfair.data.infer import infer_levels
+from dpfair.data.proposal import infer_levels
 from dpfair.data.schema import Schema
 from dpfair.data.text import text_of
 from dpfair.errors import InputError, PrivacyLeakWarning

@@ -20,6 +20,7 @@ from dpfair.methods.inputs import (
     known_groups,
     label_array,
     unit_texts,
+    unreviewed,
 )
 from dpfair.methods.parameters import Parameters
 from dpfair.privacy.assumptions import Assumption, Facts
@@ -76,6 +77,8 @@ class TableReader(Parameters):
                 unit=self.unit,
                 strict=self.strict,
             )
+        elif not schema.reviewed:
+            unreviewed(self.strict)
         self.schema_ = schema
         # A declared schema fixes the type of the classes, too; it must not depend on a label.
         self.classes_ = class_values(schema.label, None if schema.reviewed else labels)
