@@ -103,5 +103,6 @@ def test_the_documentation_has_the_tables_of_facts():
 
 
 def test_the_example_of_the_documentation_is_a_schema():
-    [example] = re.findall("```toml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    example, file = re.findall("```toml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     assert Schema.from_toml(example).groups == ("f", "m")
+    assert Schema.from_toml(f"{example}\n{file}").file.thousands == "."

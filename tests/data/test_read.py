@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 from sample_containers import AS_TEXT, COLUMNS, EXPECTED, records, same
 
+from dpfair.data.encode import numbers
 from dpfair.data.file_form import FileForm
 from dpfair.data.read import read_table
 from dpfair.errors import InputError
@@ -66,6 +67,14 @@ def test_excel_files_are_read_as_text(tmp_path):
     path.write_bytes(b"PK no workbook")
     with pytest.raises(InputError, match="not a readable Excel file"):
         read_table(path)
+
+
+def test_numbers_of_excel_have_the_decimal_mark_of_the_schema(tmp_path):
+    path = tmp_path / "t.xlsx"
+    pl.DataFrame({"a": [0.5, -12.25, 3.0], "b": ["x.5", "1,5", "12.05.2020"]}).write_excel(path)
+    frame = read_table(path, FileForm(decimal=","))
+    assert frame["b"].to_list() == ["x.5", "1,5", "12.05.2020"]
+    assert numbers(frame["a"], FileForm(decimal=",")).tolist() == [0.5, -12.25, 3]
 
 
 def test_excel_without_its_package_says_what_to_install(tmp_path, monkeypatch):

@@ -21,7 +21,7 @@ _EXCEL = {".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"}
 _OTHERS = {
     *(".json", ".jsonl", ".zip", ".bz2", ".xz", ".zst", ".7z", ".tar", ".db", ".sqlite", ".pkl"),
     *(".dta", ".sav", ".por", ".sas7bdat", ".xpt", ".rds", ".rda", ".rdata", ".avro", ".orc"),
-    *(".pickle", ".npy", ".npz", ".h5", ".hdf5", ".mat", ".pdf", ".numbers", ".arff"),
+    *(".npy", ".npz", ".h5", ".hdf5", ".mat", ".pdf", ".numbers", ".arff"),
 }
 FILE_KINDS = "CSV (also .csv.gz), Parquet, Arrow/Feather or Excel"
 
@@ -42,7 +42,7 @@ def read_table(path: str | Path, file: FileForm = USUAL_FILE) -> pl.DataFrame:
         raise InputError(f"Cannot read {path}: expected a file of {FILE_KINDS}; export the table.")
     try:
         if suffix in _EXCEL:
-            frame = _read_excel(path)
+            frame = _as_written(_read_excel(path), file)
         elif suffix in _PARQUET:
             frame = pl.read_parquet(path)
         elif suffix in _ARROW:
@@ -70,6 +70,19 @@ def _read_arrow(path: Path) -> pl.DataFrame:
         return pl.read_ipc(content)
     except pl.exceptions.PolarsError:  # a stream has the same suffix as a file, but another form
         return pl.read_ipc_stream(content)
+
+
+def _as_written(frame: pl.DataFrame, file: FileForm) -> pl.DataFrame:
+    """Numbers of cells as the files of the schema write them, cell by cell.
+
+    Excel stores numbers, not their text, which here always has a decimal point.
+    """
+    import polars as pl
+
+    if file.decimal == ".":
+        return frame
+    number = r"^(-?[0-9]+)\.([0-9]+(?:[eE][+-]?[0-9]+)?)$"
+    return frame.with_columns(pl.col(pl.String).str.replace(number, f"${{1}}{file.decimal}${{2}}"))
 
 
 def _read_excel(path: Path) -> pl.DataFrame:
