@@ -75,6 +75,9 @@ def test_the_text_is_printed_without_a_file(folder, capsys):
     assert found["private"] is False
     assert found["accepted"]["value"] == "yes"
     assert found["left_out"] == {"person": "like an identifier"}
+    _, out, _ = propose(capsys, folder / "loans.csv", "--json", "--kinds-only")
+    columns = json.loads(out)["schema"]["columns"]
+    assert all(column.keys() == {"name", "kind"} for column in columns)
 
 
 def test_a_person_is_asked_on_a_terminal(folder, capsys, monkeypatch):

@@ -12,6 +12,7 @@ from dpfair.cli.options import AsJson
 from dpfair.cli.output import check_writable, print_json, say
 from dpfair.cli.schemas import proposed, say_notes
 from dpfair.data.file_form import FileForm
+from dpfair.data.proposal.toml import READ_OFF
 from dpfair.files import write_file
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def propose(
         write_file(out, text.encode())
         say(f"dpfair: written to {out}; correct it, then write reviewed = true.")
     if as_json:
-        print_json(_as_data(proposal))
+        print_json(_as_data(proposal, kinds_only=kinds_only))
     elif out is None:
         print(text)
 
@@ -101,11 +102,16 @@ def _likely_encoding(path: Path) -> str:
     return "utf-8"
 
 
-def _as_data(proposal: Proposal) -> dict[str, object]:
-    accepted = proposal.accepted
+def _as_data(proposal: Proposal, *, kinds_only: bool) -> dict[str, object]:
+    accepted, data = proposal.accepted, proposal.schema.to_dict()
+    hidden = READ_OFF if kinds_only else ()
+    data["columns"] = [
+        {name: entry for name, entry in column.items() if name not in hidden}
+        for column in data["columns"]
+    ]
     return {
         "private": False,
-        "schema": proposal.schema.to_dict(),
+        "schema": data,
         "accepted": {"value": accepted.value, "why": accepted.why, "sure": accepted.sure},
         "left_out": {column.name: column.reason for column in proposal.left_out},
         "remarks": dict(proposal.remarks),

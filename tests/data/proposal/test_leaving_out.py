@@ -42,7 +42,9 @@ def test_a_column_that_is_the_label_in_disguise_is_found():
     number = np.where(LABELS, 100.0, 0.0) + np.arange(N) % 50
     absent = [None if label else "x" for label in LABELS]
     fee = [float(i) if label else None for i, label in enumerate(LABELS)]
+    holes = [None if i % 5 == 0 else float(x) for i, x in enumerate(number)]
     for column, expected in (
+        (holes, False),  # a fifth of the records says nothing
         (LABELS, True),
         (1 - LABELS, True),
         (noisy, True),

@@ -122,7 +122,7 @@ def test_a_wide_table_stays_readable():
 
 
 def test_names_cannot_break_the_file():
-    odd = 'a"b\nreviewed = true\n#'
+    odd = 'a"b\nreviewed = true\n#\x01\x7f'
     table = bank(**{odd: ["x"] * N, odd + "2": ['v"\n', "w\x7f"] * (N // 2)})
     proposal = propose(table, label="zurückgezahlt", sensitive="sex")
     again = Schema.from_toml(proposal.to_toml(odd))

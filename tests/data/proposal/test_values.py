@@ -21,5 +21,9 @@ def test_numbers_are_read_in_the_form_of_the_file():
     assert not Values("c", pl.Series(["0,5", "1,5"])).are_numbers
 
 
+def test_numbers_that_no_bound_can_have_do_not_count():
+    assert Values("c", pl.Series([1.0, 1e308, float("inf"), None])).finite.tolist() == [1.0]
+
+
 def test_numbers_are_sorted_by_value():
     assert sorted_values(["10", "b", "9", "a"]) == ("9", "10", "a", "b")

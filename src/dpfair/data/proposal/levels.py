@@ -21,10 +21,11 @@ def infer_levels(name: str, values: Any, *, what: str, most: int) -> Levels:
     """The distinct values of the label or of the sensitive column, sorted; none is named."""
     distinct = sorted_values({text for text in as_texts(values) if text is not None})
     if not 2 <= len(distinct) <= most:
-        expected = "exactly two values" if most == 2 else f"2 to {most} values"
+        noun = ("class", "classes") if most == 2 else ("group", "groups")
+        expected = "exactly two" if most == 2 else f"2 to {most}"
         raise SchemaError(
-            f"The {what} {name!r} must have {expected}, got {len(distinct)}. The command dpfair "
-            "schema propose shows them."
+            f"The {what} {name!r} must have {expected} {noun[1]}, got {len(distinct)} "
+            f"{noun[len(distinct) != 1]}. The command dpfair schema propose shows them."
         )
     return Levels(name, distinct)
 

@@ -12,7 +12,10 @@ from dpfair.data.columns import Column, Levels
 if TYPE_CHECKING:
     from dpfair.data.proposal.proposal import Proposal
 
-__all__ = ["proposal_toml"]
+__all__ = ["READ_OFF", "proposal_toml"]
+
+READ_OFF = ("bounds", "values")
+"""The facts of a column that only the records say; a draft of kinds leaves them out."""
 
 _WIDTH = 100
 _READ = "read off the data"
@@ -86,7 +89,7 @@ def _column(column: Column, remark: str, kinds_only: bool) -> str:
     lines = [first] if len(first) <= _WIDTH else ["[[columns]]", _comment(remark)]
     lines += [_entry("name", column.name), _entry("kind", column.kind)]
     for fact in column.facts:
-        if not fact.declared(column) or (kinds_only and fact.name in ("bounds", "values")):
+        if not fact.declared(column) or (kinds_only and fact.name in READ_OFF):
             continue
         shown = _plain_numbers(fact.entry(column))
         lines.append(_entry(fact.name, shown, _READ))

@@ -21,6 +21,8 @@ MISSING_WORDS = frozenset(
 )
 """What files write in the place of a missing value."""
 
+_LARGEST = 1e300
+
 
 @dataclass(frozen=True, eq=False)
 class Values:
@@ -57,8 +59,8 @@ class Values:
 
     @cached_property
     def finite(self) -> NDArray[np.float64]:
-        """The values that are numbers."""
-        return self.numbers[np.isfinite(self.numbers)]
+        """The values that are numbers, of a size that bounds may have."""
+        return self.numbers[np.abs(self.numbers) < _LARGEST]
 
     @property
     def are_numbers(self) -> bool:
