@@ -53,6 +53,10 @@ def test_dates():
     dates = [dt.date(2001, 1, 5) + dt.timedelta(i) for i in range(800)]
     bounds = ("2001-01-01", "2004-01-01")
     assert found(dates).column == Numeric("c", bounds, date="%Y-%m-%d")
+    open_end = found([*dates, dt.date(9999, 12, 31), dt.date(1, 1, 1)])
+    assert open_end.column == Numeric(
+        "c", bounds, date="%Y-%m-%d", missing=("0001-01-01", "9999-12-31")
+    )
     texts = [date.strftime("%d.%m.%Y") for date in dates]
     assert found(texts).column == Numeric("c", bounds, date="%d.%m.%Y")
     assert "%m/%d/%Y fits as well" in found(["01/02/2020", "03/04/2021"] * 9).remark

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from dpfair.data.columns import Categorical, Column, Numeric
 from dpfair.data.containers import as_series
-from dpfair.data.dates import days
+from dpfair.data.dates import day_number, days
 from dpfair.data.numerals import CURRENCIES
 from dpfair.data.proposal.forms import find_date_format
 from dpfair.data.proposal.leaving_out import (
@@ -32,6 +33,9 @@ _FEW = 12
 _FEW_AMOUNTS = 5
 # A column of text with more distinct values than this is an identifier or free text.
 _MAX_WORDS = 100
+# From 1800 to 2200.
+_LIKELY_DAYS = (day_number(dt.date(1800, 1, 1)), day_number(dt.date(2200, 1, 1)))
+_MAX_MARKS = 5
 
 
 @dataclass(frozen=True)
@@ -71,12 +75,15 @@ def _dates(values: Values) -> Found | None:
     if not form:
         return None
     found = days(values.raw, form)
-    found = found[np.isfinite(found)]
-    if len(np.unique(found)) < 2:
+    likely = (found >= _LIKELY_DAYS[0]) & (found < _LIKELY_DAYS[1])
+    if len(np.unique(found[likely])) < 2:
         return None
-    bounds = whole_years(float(found.min()), float(found.max()))
+    # Such as 9999-12-31, which means that there is no such date.
+    marks = np.unique(found[np.isfinite(found) & ~likely]).tolist()
+    missing = tuple(marks) if len(marks) <= _MAX_MARKS else ()
+    bounds = whole_years(float(found[likely].min()), float(found[likely].max()))
     remark = f"a date; {other} fits as well: check which one is meant" if other else "a date"
-    return Found(values.name, Numeric(values.name, bounds, date=form), remark)
+    return Found(values.name, Numeric(values.name, bounds, date=form, missing=missing), remark)
 
 
 def _numbers(values: Values) -> Found | None:
