@@ -175,7 +175,7 @@ def test_a_schema_read_off_the_data_is_caught():
         lambda schema, relation: PrivateLogisticRegression(3, steps=3, relation=relation),
     )
     found = sentences(method, "replace_one")
-    assert any("model.schema_.columns[0].bounds" in sentence for sentence in found)
+    assert any("model.schema_.columns" in sentence for sentence in found)
     assert any("differ in the error" in sentence for sentence in found)
 
 

@@ -277,7 +277,7 @@ def test_a_proposed_schema_can_be_saved_and_used(folder, capsys, tmp_path):
         capsys, "fit", folder / "loans.csv", "--label", "repaid", "--sensitive", "sex",
         "--epsilon", "2", "--unit", "person",
     )  # fmt: skip
-    text = out.replace("inferred = true\n", "")
+    text = out.replace("reviewed = false\n", "reviewed = true\n")
     (tmp_path / "s.toml").write_text(text)
     result = run_json(
         capsys, "fit", folder / "loans.csv", "--schema", tmp_path / "s.toml",
@@ -346,7 +346,7 @@ BAD = {
         "The label and the sensitive column are the same, 'repaid'",
     ),
     "missing feature": (["predict", "{model}", "{narrow}"], "no column"),
-    "missing label": (["evaluate", "{model}", "{unlabelled}"], "no label column"),
+    "missing label": (["evaluate", "{model}", "{unlabelled}"], "no column 'repaid'"),
     "account both": (account("1", "1", "--epsilon", "1"), "either"),
     "account rate": (account("2", "1"), "sampling_rate"),
     "account steps": (account("1", "0"), "steps"),

@@ -18,7 +18,13 @@ from sample_containers import (
     same,
 )
 
-from dpfair.data.containers import column_names, row_count, select_columns, take_rows
+from dpfair.data.containers import (
+    column_names,
+    missing_column,
+    row_count,
+    select_columns,
+    take_rows,
+)
 from dpfair.data.encode import encode
 from dpfair.errors import InputError, SchemaError
 
@@ -95,3 +101,20 @@ def test_unusable_tables_are_refused_without_their_values(table):
     with pytest.raises(InputError) as caught:
         records(table)
     assert SECRET not in messages(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "names", "hint"),
+    [
+        ("sex", ["age", "sex "], "Did you mean 'sex '?"),
+        ("repaid", ["age", "Repaid"], "Did you mean 'Repaid'?"),
+        ("sex", ["age;sex"], "state delimiter = ';' in the [file] table"),
+        ("sex", ["age^sex"], "state delimiter = '^' in the [file] table"),
+        ("sex", ["age", "job"], "it has age, job."),
+    ],
+)
+def test_a_missing_column_is_an_error_that_says_what_to_do(name, names, hint):
+    text = str(missing_column(name, names))
+    assert text.startswith(f"The table has no column {name!r}; it has ")
+    assert text.endswith((".", "?"))
+    assert hint in text

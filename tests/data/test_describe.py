@@ -47,7 +47,8 @@ EVERYTHING = schema(
     rows=1000,
     crosses=[["age", "job"]],
     sensitive={"name": "sex", "values": ["f", "m"]},
-    inferred=True,
+    reviewed=False,
+    file={"delimiter": "\t", "decimal": ","},
 )
 
 
@@ -55,7 +56,8 @@ def test_all_facts_are_listed_for_an_unknown_encoding():
     assert fact_rows(EVERYTHING) == [
         ("all columns", "size", "1,000 records"),
         ("age x job", "cross", "one cell for every combination"),
-        ("all columns", "source", "read off the data, which is not private"),
+        ("all columns", "source", "read off the data and not reviewed, which is not private"),
+        ("all columns", "file", "cells are separated by a tab; decimals after a comma"),
         ("repaid", "label", "no, yes"),
         ("sex", "groups", "f, m"),
         (
@@ -79,7 +81,7 @@ def test_declared_facts_that_are_not_used_are_marked(encodings, unused):
     listed = [text for *_, facts in fact_rows(EVERYTHING, encodings) for text in facts.split("; ")]
     marked = {text.split(" ")[0] for text in listed if text.endswith(" (declared, not used)")}
     assert marked == unused
-    assert len(listed) == 13
+    assert len(listed) == 15
 
 
 def test_derived_facts_are_listed_where_they_are_used():
@@ -101,5 +103,6 @@ def test_the_documentation_has_the_tables_of_facts():
 
 
 def test_the_example_of_the_documentation_is_a_schema():
-    [example] = re.findall("```toml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    example, file = re.findall("```toml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     assert Schema.from_toml(example).groups == ("f", "m")
+    assert Schema.from_toml(f"{example}\n{file}").file.thousands == "."

@@ -25,6 +25,7 @@ from sample_containers import (
 from dpfair.data.columns import Levels
 from dpfair.data.containers import get_column
 from dpfair.data.encode import as_texts, encode, level_codes, numbers, row_identities
+from dpfair.data.schema import Schema
 
 
 def test_labels_of_any_type():
@@ -231,3 +232,46 @@ def test_row_identities_do_not_depend_on_the_container():
 def test_a_file_and_a_frame_write_the_same_word(spellings):
     assert len({as_texts([value])[0] for value in spellings}) == 1
     assert len({numbers([value])[0] for value in spellings}) == 1
+
+
+def test_a_file_with_decimal_commas_dates_and_marks_of_missing_values():
+    schema = Schema.from_dict(
+        {
+            "file": {"decimal": ",", "thousands": "."},
+            "label": {"name": "y", "values": [0, 1]},
+            "columns": [
+                {"name": "income", "kind": "numeric", "bounds": [0, 5000], "missing": [-999]},
+                {
+                    "name": "born",
+                    "kind": "numeric",
+                    "date": "%d.%m.%Y",
+                    "bounds": ["1970-01-01", "1970-02-01"],
+                    "missing": ["1970-01-05"],
+                },
+                {"name": "job", "kind": "categorical", "values": ["a"], "missing": ["unknown"]},
+            ],
+        }
+    )
+    frame = pl.DataFrame(
+        {
+            "income": ["1.234,5 €", "-999", "-999,0", "9.999", "0.5"],
+            "born": ["02.01.1970", "05.01.1970", "01.01.2000", "1970-01-02", None],
+            "job": ["a", "unknown", "b", None, "a"],
+        }
+    )
+    found = encode(frame, schema)
+    expected = [
+        [1234.5, 1],
+        [math.nan, math.nan],
+        [math.nan, 31],
+        [5000, math.nan],
+        [math.nan, math.nan],
+    ]
+    assert np.array_equal(found.numeric, expected, equal_nan=True)
+    assert found.codes[:, 0].tolist() == [0, 1, 1, 1, 0]
+    assert found.irregular.tolist() == [False, True, True, True, True]
+    typed = pl.DataFrame(
+        {"income": [-999.0, 12.5], "born": [dt.date(1970, 1, 2), None], "job": ["a", "a"]}
+    )
+    expected = [[math.nan, 1], [12.5, math.nan]]
+    assert np.array_equal(encode(typed, schema).numeric, expected, equal_nan=True)

@@ -9,7 +9,8 @@ import pytest
 
 from dpfair import InputError
 from dpfair.data import lines
-from dpfair.data.lines import count_lines
+from dpfair.data.file_form import FileForm
+from dpfair.data.lines import count_lines, line_widths
 from dpfair.data.read import read_table
 
 SECRET = "Xq7secret"
@@ -121,3 +122,35 @@ def test_a_reader_that_loses_lines_is_noticed(tmp_path, monkeypatch):
     monkeypatch.setattr(pl, "read_csv", lambda *given, **how: real(*given, **how)[1:])
     with pytest.raises(InputError, match="not a readable table"):
         rows(tmp_path, b"a\n1\n2\n")
+
+
+@pytest.mark.parametrize("mark", [";", "\t", "|", ":", "^", " ", "~", "#"])
+def test_other_delimiters(mark, tmp_path):
+    """Found in the header if they are usual, else stated; a comma is then text."""
+    file = FileForm(delimiter=mark) if mark in ":^ ~#" else FileForm()
+    path = tmp_path / "t.csv"
+    lines = ["a@b", '"x@y"@1,5', '2"@3', '"@4', "5", "6@7@8", ""]
+    path.write_bytes("\n".join(lines).replace("@", mark).encode())
+    expected = [(f"x{mark}y", "1,5"), (None, "3"), (None, "4"), ("5", None), ("6", "7")]
+    frame = read_table(path, file)
+    assert frame.columns == ["a", "b"]
+    assert frame.rows() == expected
+
+
+def test_the_delimiter_does_not_depend_on_records(tmp_path):
+    header = b"a,b\n"
+    for line in (b"1;2;3;4;5", b"1|2", b"1\t2"):
+        assert rows(tmp_path, header + b"1,2\n" + line * 50)[0] == ("1", "2")
+
+
+def test_a_stated_delimiter_wins(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"a;b;c,d\n1;2;3,4\n")
+    assert read_table(path).columns == ["a", "b", "c,d"]
+    assert read_table(path, FileForm(delimiter=",")).rows() == [("1;2;3", "4")]
+
+
+def test_widths_of_lines(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes(b'a;b\n1;2\n1\n"1;1";2;3\n\n"1;2')
+    assert line_widths(path) == (2, [2, 1, 3, 1, 2])

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from sample_tables import PEOPLE
 
 from dpfair.data.columns import MAX_CATEGORIES, Categorical, Levels, Numeric
+from dpfair.data.file_form import FileForm
 from dpfair.data.schema import Schema
 from dpfair.data.text import plain_text
 from dpfair.errors import SchemaError
@@ -32,13 +33,26 @@ def numerics(draw, name):
         edges=draw(st.none() | st.lists(finite, max_size=4, unique=True).map(sorted).map(tuple)),
         usual=draw(st.none() | st.sampled_from([low, high])),
         spiky=draw(st.booleans()),
+        date=draw(st.none() | st.sampled_from(["%d.%m.%Y", "%y%m%d"])),
+        missing=tuple(draw(st.lists(finite | st.just(-999), max_size=2))),
     )
 
 
 @st.composite
 def categoricals(draw, name):
     values = draw(st.lists(texts, min_size=2, max_size=4, unique_by=plain_text).map(tuple))
-    return Categorical(name, values, draw(st.none() | st.sampled_from(values)))
+    marks = draw(st.lists(texts, max_size=2, unique_by=plain_text))
+    missing = tuple(mark for mark in marks if plain_text(mark) not in map(plain_text, values))
+    return Categorical(name, values, draw(st.none() | st.sampled_from(values)), missing)
+
+
+files = st.builds(
+    FileForm,
+    delimiter=st.none() | st.sampled_from(",;\t|:^ "),
+    encoding=st.sampled_from(["utf-8", "latin1", "windows-1252", "utf-16"]),
+    decimal=st.sampled_from(".,"),
+    thousands=st.sampled_from(["", " ", "'"]),
+)
 
 
 @st.composite
@@ -56,7 +70,8 @@ def schemas(draw):
         sensitive=Levels(names[1], draw(words)) if draw(st.booleans()) else None,
         rows=draw(st.none() | st.integers(1, 10**12)),
         crosses=tuple(draw(st.lists(crosses, max_size=2, unique=True))) if many else (),
-        inferred=draw(st.booleans()),
+        reviewed=draw(st.booleans()),
+        file=draw(files),
     )
 
 
@@ -69,7 +84,7 @@ def test_round_trips(schema):
         Schema.from_dict(json.loads(json.dumps(schema.to_dict(), allow_nan=False))),
     ):
         assert again == schema
-        assert again.inferred == schema.inferred
+        assert again.reviewed == schema.reviewed
 
 
 @pytest.mark.parametrize(
@@ -90,7 +105,7 @@ def test_good_values():
     assert schema.groups == ("f", "m", "x")
     assert schema.numeric == (Numeric("age", (18, 100), 40, 12.5, (20, 30.5, 60)),)
     assert schema.categorical == (Categorical("job", ("a", "b")),)
-    assert not schema.inferred
+    assert schema.reviewed
     assert Schema.from_dict({k: v for k, v in PEOPLE.items() if k != "sensitive"}).groups == (
         "everybody",
     )
@@ -155,7 +170,8 @@ MALFORMED = {
     "half a row": PEOPLE | {"rows": 10.5},
     "rows as text": PEOPLE | {"rows": "1000"},
     "rows as bool": PEOPLE | {"rows": True},
-    "inferred as text": PEOPLE | {"inferred": "no"},
+    "reviewed as text": PEOPLE | {"reviewed": "no"},
+    "inferred, the former name": PEOPLE | {"inferred": True},
     "columns is null": PEOPLE | {"columns": None},
     "columns is empty": PEOPLE | {"columns": []},
     "columns is a dict": PEOPLE | {"columns": {"age": {}}},
@@ -203,6 +219,29 @@ MALFORMED = {
     "spiky as text": changed((*AGE, "spiky"), "yes"),
     "spiky as number": changed((*AGE, "spiky"), 1),
     "spiky words": changed((*JOB, "spiky"), True),
+    "date without a year": changed((*AGE, "date"), "%d.%m."),
+    "date of an unknown form": changed((*AGE, "date"), "%Y %Q"),
+    "date twice": changed((*AGE, "date"), "%Y %Y"),
+    "date as a number": changed((*AGE, "date"), 2020),
+    "date too long": changed((*AGE, "date"), "%Y" + "-" * 100),
+    "dates in a column of numbers": changed((*AGE, "bounds"), ["1990-01-01", "2000-01-01"]),
+    "missing as a number": changed((*AGE, "missing"), -999),
+    "missing as text": changed((*AGE, "missing"), ["-999"]),
+    "missing infinite": changed((*AGE, "missing"), [math.inf]),
+    "missing among the values": changed((*JOB, "missing"), ["a"]),
+    "file as text": PEOPLE | {"file": ";"},
+    "file null": PEOPLE | {"file": None},
+    "unknown entry in file": PEOPLE | {"file": {"quote": "'"}},
+    "a long delimiter": PEOPLE | {"file": {"delimiter": ";;"}},
+    "a letter as delimiter": PEOPLE | {"file": {"delimiter": "x"}},
+    "a quote as delimiter": PEOPLE | {"file": {"delimiter": '"'}},
+    "a newline as delimiter": PEOPLE | {"file": {"delimiter": "\n"}},
+    "delimiter null": PEOPLE | {"file": {"delimiter": None}},
+    "an encoding that is none": PEOPLE | {"file": {"encoding": "rot13"}},
+    "an encoding that may fail": PEOPLE | {"file": {"encoding": "idna"}},
+    "an unknown encoding": PEOPLE | {"file": {"encoding": "klingon\0"}},
+    "a letter as decimal mark": PEOPLE | {"file": {"decimal": "x"}},
+    "thousands like decimals": PEOPLE | {"file": {"thousands": "."}},
     "crosses null": PEOPLE | {"crosses": None},
     "crosses as text": PEOPLE | {"crosses": "age job"},
     "a cross as text": PEOPLE | {"crosses": ["age job"]},
@@ -264,7 +303,8 @@ json_like = st.recursive(
 
 paths = st.sampled_from(
     [
-        ("rows",), ("inferred",), ("label",), ("sensitive",), ("columns",), ("label", "name"),
+        ("rows",), ("reviewed",), ("file",), ("label",), ("sensitive",), ("columns",),
+        ("label", "name"), (*AGE, "date"), (*AGE, "missing"), (*JOB, "missing"),
         ("label", "values"), ("columns", 0), (*AGE, "kind"), (*AGE, "name"), (*AGE, "bounds"),
         (*AGE, "center"), (*AGE, "scale"), (*AGE, "edges"), (*JOB, "values"), ("crosses",),
         (*AGE, "usual"), (*AGE, "spiky"), (*JOB, "usual"), ("sensitive", "columns"),
@@ -336,12 +376,12 @@ def test_usual_spiky_crosses_and_intersections_survive_files(tmp_path):
 
 
 def test_a_file_keeps_the_order_of_the_facts():
-    data = PEOPLE | {"crosses": [["age", "job"]], "inferred": True}
+    data = PEOPLE | {"crosses": [["age", "job"]], "reviewed": False}
     data["columns"] = [{**data["columns"][0], "usual": 40, "spiky": True}, data["columns"][1]]
     lines = Schema.from_dict(data).to_toml().splitlines()
     entries = [line.split(" = ")[0] for line in lines if line]
     assert entries == [
-        *("rows", "crosses", "inferred", "[label]", "name", "values", "[sensitive]", "name"),
+        *("rows", "crosses", "reviewed", "[label]", "name", "values", "[sensitive]", "name"),
         *("values", "[[columns]]", "name", "kind", "bounds", "center", "scale", "usual", "edges"),
         *("spiky", "[[columns]]", "name", "kind", "values"),
     ]

@@ -124,7 +124,7 @@ def test_schema_describes_exactly_the_columns(data: Dataset) -> None:
     assert schema.label.name not in data.X.columns
     assert set(schema.label.values) == set(data.y.astype(str))
     assert set(schema.groups) == set(data.X[data.sensitive])
-    assert not schema.inferred
+    assert schema.reviewed
 
 
 def test_records_are_complete_and_inside_the_schema(data: Dataset) -> None:

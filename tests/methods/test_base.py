@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import KW_ONLY, dataclass, replace
 from fractions import Fraction
 
@@ -187,7 +188,7 @@ def test_a_schema_is_read_off_the_data_with_a_warning_and_strict_refuses(loans):
     X, y = loans
     with pytest.warns(PrivacyLeakWarning, match="not private"):
         model = Counts(2, sensitive="sex").fit(X, y)
-    assert model.schema_.inferred
+    assert not model.schema_.reviewed
     assert any("schema" in leak for leak in model.certificate_.privacy.leaks)
     with pytest.raises(SchemaError, match="not private"):
         Counts(2, sensitive="sex", strict=True).fit(X, y)
@@ -469,3 +470,17 @@ def test_a_method_that_is_not_listed_cannot_be_saved(fitted, tmp_path):
     with pytest.raises(InputError, match="one of dpfair's methods, got Counts"):
         save_model(fitted, tmp_path / "m.dpfair")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_schema_that_is_not_reviewed_warns_and_strict_refuses(loans, loan_schema):
+    """A person must confirm what was read off the data; until then a model is not private."""
+    X, y = loans
+    draft = replace(loan_schema, reviewed=False)
+    with pytest.warns(PrivacyLeakWarning, match="not reviewed"):
+        model = Counts(2, schema=draft).fit(X, y)
+    assert not model.certificate_.privacy.private
+    with pytest.raises(SchemaError, match="not reviewed"):
+        Counts(2, schema=draft, strict=True).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", PrivacyLeakWarning)
+        assert Counts(2, schema=loan_schema).fit(X, y).certificate_.privacy.private

@@ -54,7 +54,7 @@ def test_a_schema_has_bounds_categories_label_and_groups_only(data):
     assert schema.sensitive is not None
     assert (schema.sensitive.name, schema.groups) == (GROUP, ("young", "old"))
     assert schema.rows is None
-    assert not schema.inferred
+    assert schema.reviewed
 
 
 def test_bounds_of_a_shipped_schema_lose_every_other_fact():

@@ -15,6 +15,7 @@ from collections import Counter
 from pathlib import Path
 
 from dpfair.data import read
+from dpfair.data.file_form import FileForm
 from dpfair.errors import DpfairError
 
 __all__ = ["examine_lines", "fuzz_lines", "random_lines", "reference"]
@@ -97,11 +98,17 @@ def examine_lines(rng: random.Random, path: Path) -> str:
 
 
 def _read(path: Path, lines: list[bytes], width: int, rng: random.Random) -> list[Row]:
-    """The records, by the reader that every command uses."""
+    """The records, by the reader that every command uses; commas and a delimiter are swapped."""
+    mark = rng.choice([",", ",", ";", "\t", "|"])
     header = b",".join(b"c%d" % i for i in range(width)) + rng.choice([b"\n", b"\r\n"])
     end = b"\n" if lines[-1] == b"" or rng.random() < 0.7 else b""
-    path.write_bytes(rng.choice([b"", b"\xef\xbb\xbf"]) + header + b"\n".join(lines) + end)
-    return read.read_table(path).rows()
+    content = header + b"\n".join(lines) + end
+    content = content.translate(bytes.maketrans(b"," + mark.encode(), mark.encode() + b","))
+    path.write_bytes(rng.choice([b"", b"\xef\xbb\xbf"]) + content)
+    file = FileForm(mark) if width == 1 else FileForm()  # one name has no delimiter
+    swapped = str.maketrans(f",{mark}", f"{mark},")
+    rows = read.read_table(path, file).rows()
+    return [tuple(cell and cell.translate(swapped) for cell in row) for row in rows]
 
 
 def fuzz_lines(count: int, number: int = 0) -> Counter[str]:

@@ -15,6 +15,7 @@ import typer
 from dpfair.cli.account import account
 from dpfair.cli.audit import audit
 from dpfair.cli.benchmark import benchmark
+from dpfair.cli.check import check
 from dpfair.cli.demo import demo
 from dpfair.cli.evaluate import evaluate
 from dpfair.cli.fit import fit
@@ -27,6 +28,7 @@ from dpfair.cli.output import say
 from dpfair.cli.predict import predict
 from dpfair.cli.report import report
 from dpfair.cli.reproduce import reproduce
+from dpfair.cli.schema import schema
 from dpfair.cli.verify import verify
 from dpfair.errors import BudgetError, InputError
 
@@ -35,6 +37,11 @@ __all__ = ["app", "main", "run"]
 COMMANDS: dict[str, dict[Any, tuple[str, ...]]] = {
     "Start": {
         demo: ("dpfair demo --out my-demo",),
+        schema: (
+            "dpfair schema propose loans.csv --label repaid --sensitive sex --out loans.toml",
+            "dpfair schema discover loans.csv --schema kinds.toml --epsilon 0.3 --out loans.toml",
+        ),
+        check: ("dpfair check loans.csv --schema loans.toml",),
         fit: (
             "dpfair fit loans.csv --schema loans.toml --epsilon 3 --dry-run",
             "dpfair fit loans.csv --schema loans.toml --epsilon 3 --out m.dpfair",

@@ -22,7 +22,8 @@ from dpfair.cli.options import (
 from dpfair.cli.output import print_json, say
 from dpfair.cli.progress import working
 from dpfair.cli.tables import needed_columns, read_data
-from dpfair.errors import InputError, SchemaError
+from dpfair.data.containers import missing_column
+from dpfair.errors import InputError
 
 
 def evaluate(
@@ -56,10 +57,10 @@ def evaluate(
             _show_private({**earlier, "earlier": True}, as_json=as_json)
             return
     with working("reading the records"):
-        frame = read_data(data)
+        frame = read_data(data, fitted.schema_.file)
     name = fitted.schema_.label.name
     if name not in frame.columns:
-        raise SchemaError(f"The table has no label column {name!r}.")
+        raise missing_column(name, frame.columns)
     unit = None if fitted.unit is None else str(fitted.unit)
     table = needed_columns(frame, fitted.schema_, unit)
     if private_epsilon is not None:

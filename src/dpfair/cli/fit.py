@@ -33,13 +33,15 @@ from dpfair.cli.output import (
     print_account,
     print_json,
     say,
+    undeclared_hint,
 )
 from dpfair.cli.progress import working
-from dpfair.cli.schemas import inferred, propose, with_columns
+from dpfair.cli.schemas import inferred, proposed, stop_with, with_columns
 from dpfair.cli.tables import data_file, needed_columns, read_data, shipped_schema
-from dpfair.data.containers import column_names
+from dpfair.data.containers import missing_column
 from dpfair.data.schema import Schema
-from dpfair.errors import InputError, LedgerFileError, SchemaError
+from dpfair.errors import InputError, LedgerFileError
+from dpfair.privacy.events import RELATIONS
 
 if TYPE_CHECKING:
     import polars as pl
@@ -120,7 +122,6 @@ def fit(
     --arithmetic and --composition are short for --set; a method that has no such setting refuses
     them.
     """
-    from dpfair.privacy.events import RELATIONS
 
     validate.positive(epsilon=epsilon)
     validate.in_open_interval(0, 1, delta=delta)
@@ -172,10 +173,10 @@ def fit(
             raise InputError("A dry run needs --schema: without one, records would be read.")
         with working("reading the records"):
             frame = read_data(data)
-        declared = inferred(frame, label, sensitive, unit)
+        proposal = proposed(frame, label, sensitive, unit=unit)
         if not infer_schema:
-            propose(declared, frame, as_json=as_json)
-        say("dpfair: warning: the schema was read off the data, which is not private.")
+            stop_with(proposal, data, as_json=as_json)
+        declared = inferred(proposal)
     declared = with_columns(declared, label, sensitive)
     model.set_params(schema=declared)
     # What a method assumes about the records is known only when they are read.
@@ -207,6 +208,8 @@ def fit(
     print_facts([_name_and_text(promise) for promise in promises], promises)
     print()
     print_account(model.ledger_, "Privacy account")
+    if looks_wrong := undeclared_hint(model, data, schema):
+        print(looks_wrong)
     for what, path in (("Model", out), ("Report", report)):
         if path is not None:
             print(f"{what}: {path}")
@@ -241,9 +244,9 @@ def _fit(
 ) -> None:
     if frame is None:
         with working("reading the records"):
-            frame = read_data(data)
-    if schema.label.name not in column_names(frame):
-        raise SchemaError(f"The table has no column {schema.label.name!r}.")
+            frame = read_data(data, schema.file)
+    if schema.label.name not in frame.columns:
+        raise missing_column(schema.label.name, frame.columns)
     unit = None if model.unit is None else str(model.unit)
     table, labels = needed_columns(frame, schema, unit), frame[schema.label.name]
     if plan is None:

@@ -35,7 +35,9 @@ NOTION_NAMES = " or ".join(", ".join(NOTIONS).rsplit(", ", 1))
 
 Data = Annotated[
     str,
-    typer.Argument(metavar="DATA", help=f"A CSV or Parquet file, or the word {DATASET_NAMES}."),
+    typer.Argument(
+        metavar="DATA", help=f"A CSV, Parquet, Arrow or Excel file, or the word {DATASET_NAMES}."
+    ),
 ]
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file written by fit.")]
 OwnLearner = Annotated[

@@ -30,6 +30,7 @@ __all__ = [
     "print_account",
     "print_json",
     "say",
+    "undeclared_hint",
 ]
 
 
@@ -130,6 +131,26 @@ def print_account(ledger: Ledger, title: str) -> None:
     plain.append(f"  {total:<8} {how:<38} epsilon {spent:>8}   {of}")
     headings = ("scope", "purpose", "epsilon", "delta")
     print_table(headings, rows, plain, title=title, last_is_total=True)
+
+
+def undeclared_hint(model: PrivateClassifier, data: str, schema: Path | None) -> str:
+    """How to look at what the schema does not declare, if the noisy counts found much of it.
+
+    Only released numbers decide about it.
+    """
+    from dpfair.fairness.undeclared import many_undeclared
+
+    fairness = model.certificate_.fairness
+    shares = {f"{kind}s": share for kind, share in fairness.undeclared.items()}
+    if fairness.irregular is not None:
+        shares["values"] = fairness.irregular
+    many = [kind for kind, (share, ends) in shares.items() if many_undeclared(share, ends)]
+    if not many:
+        return ""
+    return (
+        f"Many records have undeclared {' and '.join(many)}, by the noisy counts. To see which "
+        f"(internal, not private): dpfair check {data} --schema {schema or 'SCHEMA'}"
+    )
 
 
 def _same_file(one: Path, other: Path) -> bool:

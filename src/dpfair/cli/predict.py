@@ -71,7 +71,7 @@ def predict(
         fitted = deciding_model(model, learner)
     _check_batch(fitted, batch=batch)
     with working("reading the records"):
-        frame = read_data(data)
+        frame = read_data(data, fitted.schema_.file)
     if id_column is not None and id_column not in frame.columns:
         guess = validate.did_you_mean(id_column, frame.columns)
         raise InputError(f"The table has no column {id_column!r} for --id{guess}.")

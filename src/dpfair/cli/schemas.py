@@ -6,20 +6,29 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dpfair.cli.output import say
+from dpfair.data.file_form import USUAL_FILE, FileForm
 from dpfair.data.schema import Schema
 from dpfair.errors import InputError, SchemaError
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["inferred", "propose", "with_columns"]
+    from dpfair.data.proposal import Proposal
+
+__all__ = ["inferred", "proposed", "say_notes", "stop_with", "with_columns"]
 
 
-def inferred(
-    frame: pl.DataFrame, label: str | None, sensitive: str | None, unit: str | None
-) -> Schema:
-    from dpfair.data.infer import infer_levels, infer_schema
-    from dpfair.methods.inputs import MAX_GROUPS
+def proposed(
+    frame: pl.DataFrame,
+    label: str | None,
+    sensitive: str | None,
+    *,
+    accept: str | None = None,
+    unit: str | None = None,
+    file: FileForm = USUAL_FILE,
+) -> Proposal:
+    """A proposal for a table; the options name its label and its groups."""
+    from dpfair.data.proposal import propose
 
     for given, option in ((label, "--label"), (sensitive, "--sensitive")):
         if given is None:
@@ -27,33 +36,50 @@ def inferred(
     assert label is not None
     assert sensitive is not None
     columns = _group_columns(sensitive, frame.columns)
-    for name in (label, *columns):
-        if name not in frame.columns:
-            listed = ", ".join(frame.columns[:20])
-            raise SchemaError(f"The table has no column {name!r}; it has {listed}.")
-    outcome = infer_levels(label, frame[label], what="label", most=2)
-    leave_out = frozenset() if unit is None else frozenset([unit])
-    if len(columns) > 1:
-        return infer_schema(frame, outcome, None, leave_out=leave_out).with_sensitive(columns)
-    [name] = columns
-    groups = infer_levels(name, frame[name], what="sensitive column", most=MAX_GROUPS)
-    return infer_schema(frame, outcome, groups, leave_out=leave_out)
+    return propose(
+        frame,
+        label=label,
+        sensitive=columns if len(columns) > 1 else columns[0],
+        accept=accept,
+        file=file,
+        leave_out=() if unit is None else (unit,),
+    )
 
 
-def propose(schema: Schema, frame: pl.DataFrame, *, as_json: bool) -> None:
+def inferred(proposal: Proposal) -> Schema:
+    """The schema of a proposal that nobody has finished, for a model that is not private."""
+    if proposal.other_labels:
+        raise SchemaError(
+            f"The label {proposal.schema.label.name!r} must have exactly two values, got "
+            f"{2 + len(proposal.other_labels)}. The command dpfair schema propose shows them; "
+            "declare the two that count in a schema."
+        )
+    say_notes(proposal)
+    return proposal.schema
+
+
+def stop_with(proposal: Proposal, source: str, *, as_json: bool) -> None:
     """Print the draft and stop: a person has to look at it."""
     if not as_json:
-        print(schema.to_toml())
-    known = {c.name for c in schema.columns} | {schema.label.name}
-    known |= set(schema.sensitive.column_names) if schema.sensitive else set()
-    left = [c for c in frame.columns if c not in known]
-    if left:
-        say(f"dpfair: left out (constant, or like an identifier): {', '.join(left)}.")
+        print(proposal.to_toml(source))
+    say_notes(proposal)
     raise InputError(
-        "No schema given. The proposed one was read off the data, which is not private: correct it "
-        "by what you know, delete the line 'inferred = true', save it and pass it with --schema, "
-        "or accept the leak with --infer-schema."
+        "No schema given. The proposed one was read off the data, which is not private: save it "
+        "(dpfair schema propose --out writes it to a file), correct it by what you know, write "
+        "reviewed = true, and pass it with --schema, or accept the leak with --infer-schema."
     )
+
+
+def say_notes(proposal: Proposal) -> None:
+    """What a person should know about a proposal, on standard error."""
+    accepted = proposal.accepted
+    mark = "" if accepted.sure else "ASSUMED: "
+    name = proposal.schema.label.name
+    say(f"dpfair: {mark}{name} = {accepted.value} means accepted: {accepted.why}.")
+    for reason, names in proposal.reasons().items():
+        say(f"dpfair: left out ({reason}): {', '.join(names)}.")
+    for note in proposal.notes:
+        say(f"dpfair: {note}")
 
 
 def with_columns(schema: Schema, label: str | None, sensitive: str | None) -> Schema:

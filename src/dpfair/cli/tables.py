@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dpfair.data.containers import missing_column
+from dpfair.data.file_form import USUAL_FILE, FileForm
 from dpfair.data.read import read_table
 from dpfair.data.schema import Schema
 from dpfair.datasets import DATASETS
-from dpfair.errors import SchemaError
 
 if TYPE_CHECKING:
     import polars as pl
@@ -22,10 +23,10 @@ def data_file(data: str) -> str | None:
     return None if data in DATASETS else data
 
 
-def read_data(data: str) -> pl.DataFrame:
-    """All rows and columns, the label included."""
+def read_data(data: str, file: FileForm = USUAL_FILE) -> pl.DataFrame:
+    """All rows and columns, the label included, of a file of the form that the schema states."""
     if data not in DATASETS:
-        return read_table(data)
+        return read_table(data, file)
     import polars as pl
 
     dataset = DATASETS[data].load()
@@ -46,6 +47,5 @@ def needed_columns(frame: pl.DataFrame, schema: Schema, unit: str | None = None)
     names += [unit] if unit is not None and unit not in names else []
     missing = [n for n in names if n not in frame.columns]
     if missing:
-        listed = ", ".join(frame.columns[:20])
-        raise SchemaError(f"The table has no column {missing[0]!r}; it has {listed}.")
+        raise missing_column(missing[0], frame.columns)
     return frame.select(names)

@@ -10,7 +10,9 @@ from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, ClassVar, TypeVar
 
+from dpfair.data.dates import check_date_format, iso_date, read_date
 from dpfair.data.facts import (
+    Day,
     Fact,
     column_name,
     flag,
@@ -19,6 +21,7 @@ from dpfair.data.facts import (
     number,
     number_text,
     numbers,
+    text,
     words,
 )
 from dpfair.data.text import check_text, plain_text, text_of
@@ -44,12 +47,25 @@ FOUND = Fact(
 )
 
 
+def _in_dates(column: Any, value: Any) -> Any:
+    """Numbers of a column of dates as dates."""
+    if column.date is None or value is None:
+        return value
+    if not isinstance(value, tuple):
+        return iso_date(value)
+    dates = tuple(map(iso_date, value))
+    return dates if all(isinstance(date, str) for date in dates) else value
+
+
 @dataclass(frozen=True)
 class Numeric:
     """A number between public bounds.
 
     Values outside are moved to the nearest bound. Missing and unreadable values are *missing*:
     standardised encodings put them at ``center``, binned encodings in a bin of their own.
+
+    With ``date`` the values are dates in this format, and count as days since 1970-01-01; the
+    other facts may then be stated as ISO dates.
 
     Without ``edges``, bins and the usual value are found in ``fit``, privately, and without bounds
     also center and scale. ``found`` lists the facts that were.
@@ -62,6 +78,8 @@ class Numeric:
     edges: tuple[float, ...] | None = None
     usual: float | None = None
     spiky: bool = False
+    date: str | None = None
+    missing: tuple[float, ...] = ()
     found: tuple[str, ...] = ()
 
     kind: ClassVar = "numeric"
@@ -70,6 +88,7 @@ class Numeric:
             "bounds",
             read=numbers,
             show=lambda bounds: " to ".join(map(number_text, bounds)),
+            express=_in_dates,
             form="`[low, high]`",
             doc="The smallest and the largest value that counts. Default: any size up to 10^12.",
             phrase="bounds",
@@ -78,6 +97,7 @@ class Numeric:
             "center",
             read=number,
             show=lambda center: f"center {number_text(center)}",
+            express=_in_dates,
             form="number",
             doc="What is subtracted from every value. Default: the middle of the bounds.",
             used_by=("standardised",),
@@ -96,6 +116,7 @@ class Numeric:
             "usual",
             read=number,
             show=lambda usual: f"usual value {number_text(usual)}",
+            express=_in_dates,
             form="number",
             doc="A value that most records are known to have, such as 0. "
             "Only other values then have cells.",
@@ -108,6 +129,7 @@ class Numeric:
             show=lambda cuts: (
                 f"cut points {listing([*map(number_text, cuts)])}" if cuts else "no cut points"
             ),
+            express=_in_dates,
             form="increasing numbers",
             doc="Cut points of the bins: a value x is in the bin with the number of edges <= x. "
             "Default: found in `fit`, or nine cuts of equal width.",
@@ -126,12 +148,33 @@ class Numeric:
             used_by=("binned",),
             write=bool,
         ),
+        Fact(
+            "date",
+            read=text,
+            show=lambda form: f"dates as {form}",
+            form="a format such as `%d.%m.%Y`",
+            doc="The values are dates in this format, and count as days since 1970-01-01. The "
+            "other facts of the column may be ISO dates, such as `bounds = [1990-01-01, "
+            "2030-01-01]`.",
+            phrase="date formats",
+        ),
+        Fact(
+            "missing",
+            read=numbers,
+            show=lambda marks: f"missing: {listing([*map(number_text, marks)])}",
+            express=_in_dates,
+            form="list of numbers",
+            doc="Numbers that mean that the value is missing, such as -999.",
+            phrase="marks of missing values",
+        ),
         FOUND,
     )
 
     def __post_init__(self) -> None:
-        if len(self.edges or ()) > MAX_CATEGORIES:
-            raise SchemaError(f"{self.name!r} has more than {MAX_CATEGORIES} edges.")
+        if max(len(self.edges or ()), len(self.missing)) > MAX_CATEGORIES:
+            raise SchemaError(f"{self.name!r} has more than {MAX_CATEGORIES} numbers.")
+        if self.date is not None:
+            check_date_format(self.date, self.name)
         finite = self._as_floats()
         if not finite or len(self.bounds) != 2 or not self.bounds[0] < self.bounds[1]:
             raise SchemaError(f"Column {self.name!r} needs finite bounds [low, high], low < high.")
@@ -145,20 +188,27 @@ class Numeric:
 
     def _as_floats(self) -> bool:
         """Keep numbers in the form in which a file states them; False if some are none."""
-        for name in ("bounds", "edges", "center", "scale", "usual"):
+        for name in ("bounds", "edges", "center", "scale", "usual", "missing"):
             value: Any = getattr(self, name)
             if value is None:
                 continue
-            several = name in ("bounds", "edges")
+            several = name in ("bounds", "edges", "missing")
             given = tuple(value) if several else (value,)
             try:
-                floats = tuple(float(v) if isinstance(v, Real) else math.nan for v in given)
+                floats = tuple(map(self._as_float, given))
             except OverflowError:
                 return False
             if not all(abs(v) <= _LARGEST for v in floats):
                 return False
             object.__setattr__(self, name, floats if several else floats[0])
         return True
+
+    def _as_float(self, value: Any) -> float:
+        """A number, or the day of a date if the column has dates; NaN for anything else."""
+        if self.date is not None and (day := read_date(value)) is not None:
+            return day
+        a_number = isinstance(value, Real) and (self.date is not None or not isinstance(value, Day))
+        return float(value) if a_number else math.nan
 
     @property
     def standard(self) -> tuple[float, float]:
@@ -173,7 +223,10 @@ class Numeric:
         if self.edges is not None:
             return self.edges
         low, high = self.bounds
-        return tuple(low + (high - low) * i / 10 for i in range(1, 10))
+        equal = (low + (high - low) * i / 10 for i in range(1, 10))
+        return (
+            tuple(equal) if self.date is None else tuple(sorted({*map(float, map(round, equal))}))
+        )
 
     @property
     def unbounded(self) -> bool:
@@ -190,8 +243,8 @@ class Numeric:
         return _without_found(self)
 
     def with_bounds_only(self) -> Numeric:
-        """The column without any other fact."""
-        return Numeric(self.name, self.bounds)
+        """The column without any other fact, but for how its values are written."""
+        return Numeric(self.name, self.bounds, date=self.date, missing=self.missing)
 
 
 @dataclass(frozen=True)
@@ -205,6 +258,7 @@ class Categorical:
     name: str
     values: tuple[str, ...] = ()
     usual: str | None = None
+    missing: tuple[str, ...] = ()
     found: tuple[str, ...] = ()
 
     kind: ClassVar = "categorical"
@@ -230,6 +284,15 @@ class Categorical:
             phrase="usual values",
             used_by=("binned",),
         ),
+        Fact(
+            "missing",
+            read=words,
+            show=lambda marks: f"missing: {listing(marks)}",
+            form="text or numbers",
+            doc="Values that mean that the value is missing, such as `unknown`. They are no "
+            "categories, and count as *other*.",
+            phrase="marks of missing values",
+        ),
         FOUND,
     )
 
@@ -239,6 +302,9 @@ class Categorical:
             object.__setattr__(self, "usual", plain_text(self.usual))
             if self.usual not in self.values:
                 raise SchemaError(f"The usual value of {self.name!r} is not among its values.")
+        object.__setattr__(self, "missing", _checked_values(self.name, self.missing, at_least=0))
+        if not set(self.missing).isdisjoint(self.values):
+            raise SchemaError(f"A value of {self.name!r} is both a category and missing.")
         _check_found(self)
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ __all__ = [
     "column_array",
     "column_names",
     "get_column",
+    "missing_column",
     "plain_array",
     "row_count",
     "select_columns",
@@ -72,12 +74,33 @@ def get_column(table: Any, name: str) -> Any:
     """One column as an array or a series."""
     names = column_names(table)
     if name not in names:
-        listed = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
-        raise SchemaError(f"The table has no column {name!r}; it has {listed}.")
+        raise missing_column(name, names)
     if _is_frame(table):
         frame = _frame(table)
         return frame.get_column(frame.columns[names.index(name)])
     return _as_array(table)[:, names.index(name)]
+
+
+def missing_column(name: object, names: Sequence[str]) -> SchemaError:
+    """The error for a column that a table does not have; it names those that there are.
+
+    >>> missing_column("sex", ["age:sex"]).args[0]
+    "The table has no column 'sex'; it has age:sex. Its cells seem to be separated by ':': state \
+delimiter = ':' in the [file] table of the schema."
+    """
+    listed = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
+    text = f"The table has no column {name!r}; it has {listed}."
+    only = names[0] if len(names) == 1 else ""
+    marks = [mark for mark in ",;\t|:^~ #" if only.count(mark) and name in only.split(mark)]
+    if marks:
+        stated = "\\t" if marks[0] == "\t" else marks[0]
+        return SchemaError(
+            f"{text} Its cells seem to be separated by {marks[0]!r}: state delimiter = '{stated}' "
+            "in the [file] table of the schema."
+        )
+    close = get_close_matches(str(name).strip().lower(), [n.strip().lower() for n in names], 1, 0.8)
+    meant = [n for n in names if close and n.strip().lower() == close[0]]
+    return SchemaError(f"{text} Did you mean {meant[0]!r}?" if meant else text)
 
 
 def take_rows(table: Any, rows: NDArray[np.int64]) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 
 from dpfair.data.columns import COLUMN_KINDS
 from dpfair.data.facts import Fact
+from dpfair.data.file_form import FileForm
 from dpfair.data.schema import Schema
 
 __all__ = ["fact_rows", "facts_phrase", "facts_tables", "found_phrases"]
@@ -81,7 +82,8 @@ def fact_rows(
 
 def facts_tables() -> str:
     """All facts as the Markdown tables of docs/schema.md."""
-    sections = [("The table", Schema), *((f"Columns: {k.kind}", k) for k in COLUMN_KINDS)]
+    sections: list[tuple[str, Any]] = [("The table", Schema), ("The file", FileForm)]
+    sections += [(f"Columns: {kind.kind}", kind) for kind in COLUMN_KINDS]
     return "\n".join(f"### {title}\n\n{_table(kind, kind.facts)}" for title, kind in sections)
 
 

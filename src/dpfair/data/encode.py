@@ -14,8 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfair.data.columns import Levels
+from dpfair.data.columns import Levels, Numeric
 from dpfair.data.containers import as_series, column_array, column_names, get_column, row_count
+from dpfair.data.dates import days
+from dpfair.data.file_form import USUAL_FILE, FileForm
+from dpfair.data.numerals import numeral
 from dpfair.data.records import Records
 from dpfair.data.schema import Schema
 from dpfair.data.text import plain_text
@@ -23,6 +26,7 @@ from dpfair.errors import InputError, SchemaError
 
 __all__ = [
     "as_texts",
+    "column_numbers",
     "completed",
     "encode",
     "group_codes_of",
@@ -41,14 +45,16 @@ def encode(table: Any, schema: Schema, groups: Any = None) -> Records:
     numeric, codes, irregular = [], [], np.zeros(n, dtype=bool)
     words: dict[str, tuple[str, ...]] = {}
     for column in schema.numeric:
-        values = numbers(get_column(table, column.name))
+        values = column_numbers(get_column(table, column.name), column, schema.file)
         numeric.append(np.clip(values, *column.bounds))
         irregular |= ~(values == numeric[-1])  # also NaN
     for category in schema.categorical:
         texts = as_texts(get_column(table, category.name))
         listed = category.values
         if category.unbounded:
-            listed = words[category.name] = tuple(dict.fromkeys(w for w in texts if w is not None))
+            occurring = dict.fromkeys(w for w in texts if w is not None)
+            listed = tuple(w for w in occurring if w not in category.missing)
+            words[category.name] = listed
         codes.append(_codes(texts, listed))
         irregular |= codes[-1] == len(listed)
     if schema.sensitive is None and groups is not None:
@@ -118,8 +124,16 @@ def row_identities(table: Any, groups: NDArray[np.int64]) -> list[bytes]:
     return [repr(row).encode() for row in rows]
 
 
-def numbers(values: Any) -> NDArray[np.float64]:
-    """A column as floats; what is not a number is NaN."""
+def column_numbers(values: Any, column: Numeric, file: FileForm) -> NDArray[np.float64]:
+    """The numbers of a column as its schema reads them, before they are moved into the bounds."""
+    found = numbers(values, file) if column.date is None else days(values, column.date)
+    if column.missing:
+        found = np.where(np.isin(found, column.missing), np.nan, found)
+    return found
+
+
+def numbers(values: Any, file: FileForm = USUAL_FILE) -> NDArray[np.float64]:
+    """A column as floats; what is not a number is NaN. ``file`` says how text writes numbers."""
     values = as_series(values)
     if hasattr(values, "to_numpy") and values.dtype.is_numeric() and not values.dtype.is_decimal():
         values = values.to_numpy()
@@ -128,7 +142,7 @@ def numbers(values: Any) -> NDArray[np.float64]:
         return array.astype(np.float64)
     if array.dtype.kind in "mM":
         return np.full(len(array), np.nan)
-    return np.fromiter((_number(v) for v in array.tolist()), np.float64, len(array))
+    return np.fromiter((_number(v, file) for v in array.tolist()), np.float64, len(array))
 
 
 def as_texts(values: Any) -> list[str | None]:
@@ -147,9 +161,11 @@ def _codes(values: Sequence[str | None], listed: Sequence[str]) -> NDArray[np.in
     return np.fromiter((places.get(v, other) for v in values), np.int32, len(values))
 
 
-def _number(value: Any) -> float:
-    if isinstance(value, str) and plain_text(value) in ("true", "false"):
-        return float(plain_text(value) == "true")
+def _number(value: Any, file: FileForm) -> float:
+    if isinstance(value, str):
+        if plain_text(value) in ("true", "false"):
+            return float(plain_text(value) == "true")
+        return numeral(str(value), file.decimal, file.thousands)
     if isinstance(value, np.ndarray) and value.ndim:
         return math.nan  # before NumPy 2.4, float() takes an array of one number, and warns
     try:

@@ -10,11 +10,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import KW_ONLY, MISSING, dataclass
 from typing import Any
 
+from dpfair.data.dates import read_date
 from dpfair.data.text import text_of
 from dpfair.errors import SchemaError
 from dpfair.validate import did_you_mean
 
 __all__ = [
+    "Day",
     "Fact",
     "TableFact",
     "column_name",
@@ -26,6 +28,7 @@ __all__ = [
     "number_text",
     "numbers",
     "plain",
+    "text",
     "words",
 ]
 
@@ -33,6 +36,10 @@ __all__ = [
 def plain(value: Any) -> Any:
     """Tuples as lists, as in a JSON or TOML file."""
     return [plain(v) for v in value] if isinstance(value, (tuple, list)) else value
+
+
+class Day(float):
+    """A number that a file states as a date."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +64,8 @@ class Fact:
         The value that counts if none is declared, computed from the other facts.
     write
         Turns a value into an entry of a file.
+    express
+        The value in the words of its owner, for files and reports: a day as a date.
     """
 
     name: str
@@ -69,6 +78,7 @@ class Fact:
     used_by: tuple[str, ...] = ()
     derived: Callable[[Any], Any] | None = None
     write: Callable[[Any], Any] = plain
+    express: Callable[[Any, Any], Any] = lambda owner, value: value
 
     def default(self, kind: Any) -> Any:
         """The default value, ``MISSING`` if the fact is required; ``kind`` is a dataclass."""
@@ -85,11 +95,12 @@ class Fact:
 
     def entry(self, owner: Any) -> Any:
         """The fact as an entry of a file."""
-        return self.write(getattr(owner, self.name))
+        return self.write(self.express(owner, getattr(owner, self.name)))
 
     def value(self, owner: Any) -> Any:
         """What counts: the declared value or the derived one."""
-        return getattr(owner, self.name) if self.derived is None else self.derived(owner)
+        value = getattr(owner, self.name) if self.derived is None else self.derived(owner)
+        return self.express(owner, value)
 
 
 @dataclass(frozen=True)
@@ -105,7 +116,9 @@ class TableFact(Fact):
 
 
 def number(value: object, name: str) -> float:
-    """Read a number."""
+    """Read a number; a date, also one as ISO text, is the number of its day."""
+    if (day := read_date(value)) is not None:
+        return Day(day)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise SchemaError(f"Expected a number in the entry {name!r}.")
     return float(value)
@@ -119,6 +132,13 @@ def numbers(value: object, name: str) -> tuple[float, ...]:
 def words(value: object, name: str) -> tuple[str, ...]:
     """Read a list of values that are compared as text."""
     return tuple(text_of(v) for v in items(value, name))
+
+
+def text(value: object, name: str) -> str:
+    """Read text."""
+    if not isinstance(value, str):
+        raise SchemaError(f"The entry {name!r} must be text.")
+    return value
 
 
 def flag(value: object, name: str) -> bool:
@@ -151,13 +171,13 @@ def known_entries(data: dict[str, Any], known: Iterable[str], where: str) -> Non
         raise SchemaError(f"Unknown entry {unknown[0]!r} in {where}{guess}.")
 
 
-def number_text(value: float) -> str:
-    """A number as text.
+def number_text(value: float | str) -> str:
+    """A number as text; a date is one already.
 
     >>> number_text(1234.5)
     '1,234.5'
     """
-    return f"{value:,.10g}"
+    return value if isinstance(value, str) else f"{value:,.10g}"
 
 
 def listing(values: Sequence[str], most: int = 1000) -> str:

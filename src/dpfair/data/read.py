@@ -5,29 +5,104 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dpfair.data.file_form import USUAL_FILE, FileForm
 from dpfair.data.lines import read_lines
 from dpfair.errors import InputError
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["read_table"]
+__all__ = ["FILE_KINDS", "is_text_file", "read_table"]
+
+_PARQUET = {".parquet", ".pq"}
+_ARROW = {".arrow", ".ipc", ".feather"}
+_EXCEL = {".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"}
+# Files that are no text; to read them as lines would give nonsense.
+_OTHERS = {
+    *(".json", ".jsonl", ".zip", ".bz2", ".xz", ".zst", ".7z", ".tar", ".db", ".sqlite", ".pkl"),
+    *(".dta", ".sav", ".por", ".sas7bdat", ".xpt", ".rds", ".rda", ".rdata", ".avro", ".orc"),
+    *(".npy", ".npz", ".h5", ".hdf5", ".mat", ".pdf", ".numbers", ".arff"),
+}
+FILE_KINDS = "CSV (also .csv.gz), Parquet, Arrow/Feather or Excel"
 
 
-def read_table(path: str | Path) -> pl.DataFrame:
-    """Read a CSV file (every value as text, every line as one record) or Parquet."""
+def read_table(path: str | Path, file: FileForm = USUAL_FILE) -> pl.DataFrame:
+    """Read a CSV file (every value as text, every line as one record), Parquet, Arrow or Excel.
+
+    ``file`` has the facts of the schema about the form of CSV files. Of an Excel file the first
+    sheet is read, every value as text.
+    """
     import polars as pl
 
     path = Path(path)
     if not path.is_file():
         raise InputError(f"There is no file {path}.")
+    suffix = path.suffix.lower()
+    if suffix in _OTHERS:
+        raise InputError(f"Cannot read {path}: expected a file of {FILE_KINDS}; export the table.")
     try:
-        if path.suffix.lower() not in {".parquet", ".pq"}:
-            return read_lines(path)
-        frame = pl.read_parquet(path)
+        if suffix in _EXCEL:
+            frame = _as_written(_read_excel(path), file)
+        elif suffix in _PARQUET:
+            frame = pl.read_parquet(path)
+        elif suffix in _ARROW:
+            frame = _read_arrow(path)
+        else:
+            return read_lines(path, file)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
         # Without its cause, which may quote a record.
         raise InputError(f"The file {path} is not a readable table.") from None
     if frame.height == 0:
         raise InputError(f"The file {path} has no rows.")
     return frame
+
+
+def is_text_file(path: str | Path) -> bool:
+    """Whether a file is read line by line."""
+    return Path(path).suffix.lower() not in _PARQUET | _ARROW | _EXCEL | _OTHERS
+
+
+def _read_arrow(path: Path) -> pl.DataFrame:
+    import polars as pl
+
+    content = path.read_bytes()
+    try:
+        return pl.read_ipc(content)
+    except pl.exceptions.PolarsError:  # a stream has the same suffix as a file, but another form
+        return pl.read_ipc_stream(content)
+
+
+def _as_written(frame: pl.DataFrame, file: FileForm) -> pl.DataFrame:
+    """Numbers of cells as the files of the schema write them, cell by cell.
+
+    Excel stores numbers, not their text, which here always has a decimal point.
+    """
+    import polars as pl
+
+    if file.decimal == ".":
+        return frame
+    number = r"^(-?[0-9]+)\.([0-9]+(?:[eE][+-]?[0-9]+)?)$"
+    return frame.with_columns(pl.col(pl.String).str.replace(number, f"${{1}}{file.decimal}${{2}}"))
+
+
+def _read_excel(path: Path) -> pl.DataFrame:
+    """All cells of the first sheet as text: the type of a column would depend on all records."""
+    import polars as pl
+
+    try:
+        return pl.read_excel(
+            path,
+            engine="calamine",
+            infer_schema_length=0,
+            drop_empty_cols=False,  # it would depend on all records
+            raise_if_empty=False,
+        )
+    except ModuleNotFoundError:
+        raise InputError(
+            f"Reading {path} needs an additional package: pip install 'dpfair[excel]', or save "
+            "the table as CSV."
+        ) from None
+    except pl.exceptions.PolarsError:
+        raise
+    except Exception:  # of the reader, whose messages may quote a cell
+        raise InputError(f"The file {path} is not a readable Excel file.") from None

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Integral
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpfair.data import schema_file
 from dpfair.data.columns import Categorical, Column, Levels, Numeric
@@ -26,8 +26,12 @@ from dpfair.data.facts import (
     listing,
     number,
 )
+from dpfair.data.file_form import USUAL_FILE, FileForm
 from dpfair.data.text import check_text
 from dpfair.errors import SchemaError
+
+if TYPE_CHECKING:
+    from dpfair.data.proposal import Proposal
 
 __all__ = ["EarlierCost", "Schema"]
 
@@ -89,8 +93,11 @@ class Schema:
         The public size of the data set, if it is public.
     crosses
         Combinations of columns that matter jointly.
-    inferred
-        Whether the schema was read off the data, which is not private.
+    reviewed
+        Whether a person has confirmed the facts. A schema that was read off the data is not
+        reviewed, and a model that is fitted with it is not private.
+    file
+        How files write the table: delimiter, encoding, decimal comma.
     discovery
         What it cost to find facts in the records, if that was done before.
 
@@ -112,7 +119,8 @@ class Schema:
     sensitive: Levels | None = None
     rows: int | None = None
     crosses: tuple[tuple[str, ...], ...] = ()
-    inferred: bool = field(default=False, compare=False)
+    reviewed: bool = field(default=True, compare=False)
+    file: FileForm = USUAL_FILE
     discovery: EarlierCost | None = None
 
     facts: ClassVar[tuple[TableFact, ...]] = (
@@ -139,12 +147,14 @@ class Schema:
             parts=lambda crosses: [(" x ".join(cross), cross) for cross in crosses],
         ),
         TableFact(
-            "inferred",
+            "reviewed",
             kind="source",
             read=flag,
-            show=lambda _: "read off the data, which is not private",
+            show=lambda _: "read off the data and not reviewed, which is not private",
             form="true or false",
-            doc="Whether the schema was read off the data, which is not private.",
+            doc="Whether a person has confirmed all facts. A proposal is not reviewed: its facts "
+            "were read off the data, so a model that is fitted with it is not private. "
+            "Default: true.",
             write=bool,
         ),
         TableFact(
@@ -156,6 +166,15 @@ class Schema:
             doc="Written by `dpfair schema discover`: what it cost the records to find facts in "
             "them. It adds to the cost of a fit.",
             write=lambda cost: None if cost is None else cost.to_dict(),
+        ),
+        TableFact(
+            "file",
+            kind="file",
+            read=FileForm.from_dict,
+            show=lambda form: "; ".join(form.phrases()),
+            form="a table, see below",
+            doc="How files write the table.",
+            write=FileForm.to_dict,
         ),
         TableFact(
             "label",
@@ -307,6 +326,29 @@ class Schema:
         if len(set(names)) != len(names):
             raise SchemaError("Groups need different columns.")
         return replace(self, columns=tuple(columns), sensitive=Levels.intersection(outcomes))
+
+    @staticmethod
+    def propose(
+        table: Any,
+        *,
+        label: str,
+        sensitive: str | Sequence[str],
+        accept: str | None = None,
+    ) -> Proposal:
+        """Read a schema off a table, which is **not private**: a draft for a person to finish.
+
+        The result has the ``schema`` and ``notes`` about it; ``to_toml()`` writes a commented file.
+
+        >>> import polars as pl
+        >>> ages, sexes, repaid = [21, 35, 48, 60, 77] * 12, ["f", "m"] * 30, [1, 1, 0] * 20
+        >>> table = pl.DataFrame({"age": ages, "sex": sexes, "repaid": repaid})
+        >>> proposal = Schema.propose(table, label="repaid", sensitive="sex")
+        >>> proposal.schema.label.values, proposal.schema.reviewed
+        (('0', '1'), False)
+        """
+        from dpfair.data.proposal import propose
+
+        return propose(table, label=label, sensitive=sensitive, accept=accept)
 
     @classmethod
     def load(cls, path: str | Path) -> Schema:

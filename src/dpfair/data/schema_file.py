@@ -51,6 +51,7 @@ def from_toml(schema: type[Schema], text: str) -> Schema:
 def from_dict(schema: type[Schema], data: dict[str, Any]) -> Schema:
     """Build a schema from plain data."""
     try:
+        _refuse_old_entries(data)
         known_entries(data, ("columns", *(fact.name for fact in schema.facts)), "schema")
         if len(data["columns"]) > MAX_CATEGORIES:
             raise SchemaError(f"The schema has more than {MAX_CATEGORIES} columns.")
@@ -85,7 +86,7 @@ def to_dict(schema: Schema) -> dict[str, Any]:
 
 
 def to_toml(schema: Schema) -> str:
-    """The schema as TOML: plain entries first, then label and groups, then the columns."""
+    """The schema as TOML: plain entries first, then file, label and groups, then the columns."""
     data = to_dict(schema)
     columns = data.pop("columns")
     nested = {name: value for name, value in data.items() if isinstance(value, dict)}
@@ -93,6 +94,11 @@ def to_toml(schema: Schema) -> str:
     blocks += [f"[{name}]\n{_toml_lines(value)}" for name, value in nested.items()]
     blocks += [f"[[columns]]\n{_toml_lines(column)}" for column in columns]
     return "\n".join(block for block in blocks if block)
+
+
+def _refuse_old_entries(data: dict[str, Any]) -> None:
+    if isinstance(data, dict) and "inferred" in data:
+        raise SchemaError("The entry 'inferred = true' is now 'reviewed = false'.")
 
 
 def _column(data: dict[str, Any]) -> Column:

@@ -13,12 +13,12 @@ from dpfair.discovery.discover import NAMING_SHARE, Discovery
 from dpfair.errors import InputError
 from dpfair.privacy.accountants import calibrate_event
 from dpfair.privacy.events import exact_epsilon
-from dpfair.privacy.noise import noise_source
+from dpfair.privacy.noise import Noise, noise_source
 from dpfair.privacy.payment import ChargeTo, Payment
 from dpfair.privacy.plan import Budget, FitPlan, Step
 from dpfair.privacy.split import bound_units
 
-__all__ = ["discover_schema", "discovery_plan"]
+__all__ = ["discover_schema", "discovery_payment", "discovery_plan"]
 
 DISCOVERING = "find undeclared facts of the columns"
 
@@ -65,21 +65,15 @@ def discover_schema(
     >>> "Bachelors" in found.columns[3].values
     True
     """
-    plan = discovery_plan(
-        schema, epsilon, delta, relation=relation, rows_per_unit=rows_per_unit, unit=unit
-    )
-    payment = Payment(
-        ledger,
-        plan,
-        noise_source(random_state),
-        purpose="discover a schema",
-        settings={"epsilon": epsilon, "delta": delta, "schema": schema.to_dict()},
+    payment, plan = discovery_payment(
+        schema,
+        epsilon,
+        delta,
+        relation=relation,
         unit=unit,
-        plan_at=lambda other: (
-            discovery_plan(
-                schema, other, delta, relation=relation, rows_per_unit=rows_per_unit, unit=unit
-            ).event
-        ),
+        rows_per_unit=rows_per_unit,
+        ledger=ledger,
+        noise=noise_source(random_state),
     )
     # Neither groups nor labels are needed.
     records = encode(table, replace(schema, sensitive=None, crosses=()))
@@ -92,6 +86,33 @@ def discover_schema(
     run.close()
     cost = EarlierCost(float(epsilon), delta, private=run.ledger.private)
     return replace(schema, columns=found.columns, discovery=cost)
+
+
+def discovery_payment(
+    schema: Schema,
+    epsilon: float,
+    delta: float,
+    *,
+    relation: str = "add_remove",
+    unit: str | None = None,
+    rows_per_unit: int = 1,
+    ledger: ChargeTo | str | Path | None = None,
+    noise: Noise | None = None,
+) -> tuple[Payment, FitPlan]:
+    """Check that the job can be paid for, before any record is read."""
+    how: dict[str, Any] = {"relation": relation, "unit": unit, "rows_per_unit": rows_per_unit}
+    plan = discovery_plan(schema, epsilon, delta, **how)
+    payment = Payment(
+        ledger,
+        plan,
+        Noise() if noise is None else noise,
+        purpose="discover a schema",
+        settings={"epsilon": float(epsilon), "delta": delta, "schema": schema.to_dict(), **how},
+        unit=unit,
+        leaks=[] if schema.reviewed else ["the schema is not reviewed"],
+        plan_at=lambda other: discovery_plan(schema, other, delta, **how).event,
+    )
+    return payment, plan
 
 
 def discovery_plan(

@@ -74,7 +74,7 @@ def warn_undeclared(release: Release, confidence: float) -> None:
             warnings.warn(
                 f"By the noisy counts, about {share:.1%} of the records have a {kind} that "
                 "the schema does not declare. They were not used for training, and the "
-                "certificate does not cover them. Compare the schema with the table.",
+                "certificate does not cover them. Compare the schema with the table: dpfair check.",
                 FairnessWarning,
                 stacklevel=4,
             )

@@ -183,7 +183,7 @@ class PrivateClassifier(NestedSettings, DecisionMaker, ClassifierMixin, BaseEsti
 
     def leaks(self, schema: Schema | None) -> list[str]:
         """What reaches the model without being paid for; such a model is not private."""
-        if schema is None or schema.inferred:
+        if schema is None or not schema.reviewed:
             return [INFERRED_SCHEMA]
         earlier = schema.discovery
         return [] if earlier is None or earlier.private else [SEEDED_DISCOVERY]
@@ -310,7 +310,7 @@ class PrivateClassifier(NestedSettings, DecisionMaker, ClassifierMixin, BaseEsti
 
         One that was read off a table has its groups: they may have been given apart from it.
         """
-        read_off = schema.inferred and schema.sensitive is not None
+        read_off = not schema.reviewed and schema.sensitive is not None
         if read_off or not isinstance(self.sensitive, (str, list, tuple)):
             return schema
         return schema.with_sensitive(self.sensitive)
@@ -470,7 +470,7 @@ class PrivateClassifier(NestedSettings, DecisionMaker, ClassifierMixin, BaseEsti
         if self.unit is not None:
             unit = f"every person (column {self.unit_name!r})"
         # What was read off the records is listed as a leak, and not as public.
-        public = [] if schema.inferred else [facts_phrase(schema, self.encodings)]
+        public = [facts_phrase(schema, self.encodings)] if schema.reviewed else []
         if schema.rows is not None:
             public.append(f"the size of the data set ({schema.rows} rows)")
         if schema.discovery is not None:
@@ -496,7 +496,7 @@ class PrivateClassifier(NestedSettings, DecisionMaker, ClassifierMixin, BaseEsti
         """Why the records of a step are not independent of each other or of the scorer, if so."""
         plan = self.plan_
         own = dependence_of(
-            inferred=self.schema_.inferred,
+            inferred=not self.schema_.reviewed,
             rows_per_unit=self.rows_per_unit,
             discovered=self.schema_.discovery is not None,
         )

@@ -14,9 +14,16 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import validate_data
 
 from dpfair.data.columns import Levels
-from dpfair.data.containers import column_names, get_column, plain_array, row_count, sound_table
+from dpfair.data.containers import (
+    column_names,
+    get_column,
+    missing_column,
+    plain_array,
+    row_count,
+    sound_table,
+)
 from dpfair.data.encode import as_texts
-from dpfair.data.infer import infer_levels, infer_schema
+from dpfair.data.proposal import infer_levels, infer_schema
 from dpfair.data.schema import Schema
 from dpfair.errors import InputError, PrivacyLeakWarning, SchemaError
 from dpfair.methods.parameters import Sensitive
@@ -33,6 +40,7 @@ __all__ = [
     "label_array",
     "label_classes",
     "unit_texts",
+    "unreviewed",
 ]
 
 MAX_GROUPS = 100
@@ -93,6 +101,17 @@ def inferred_schema(
     return infer_schema(table, label, groups, leave_out=leave_out)
 
 
+def unreviewed(strict: bool) -> None:
+    """Warn that a declared schema was not reviewed, so that its facts may be read off the data."""
+    message = (
+        "The schema is not reviewed: its facts may be read off the data, which is not private. "
+        "Write reviewed = true in it when a person has confirmed them."
+    )
+    if strict:
+        raise SchemaError(message)
+    warnings.warn(message, PrivacyLeakWarning, stacklevel=6)
+
+
 def free_name(name: str, taken: Collection[str]) -> str:
     """The name, or one like it that is not taken."""
     while name in taken:
@@ -139,7 +158,7 @@ def column_name(table: Any, column: str | int) -> str:
         else column
     )
     if name not in names:
-        raise SchemaError(f"The table has no column {column!r}; it has {', '.join(names[:20])}.")
+        raise missing_column(column, names)
     return str(name)
 
 

@@ -22,7 +22,7 @@ from dpfair.certificate.privacy import PrivacyClaim
 from dpfair.data.columns import Categorical, Levels
 from dpfair.data.containers import get_column, row_count
 from dpfair.data.encode import as_texts, level_codes
-from dpfair.data.infer import infer_levels
+from dpfair.data.proposal import infer_levels
 from dpfair.data.schema import Schema
 from dpfair.data.text import text_of
 from dpfair.errors import InputError, MissingCodeError, PrivacyLeakWarning
@@ -182,7 +182,7 @@ class FairPostProcessor(PrivateClassifier):
             sound = isinstance(column, int) or groups.name in (column, "sensitive_features")
             sound &= self.groups is None or tuple(map(text_of, self.groups)) == groups.values
         own = replace(_schema(groups), label=schema.label)
-        if own != schema or schema.inferred or not sound:
+        if own != schema or not schema.reviewed or not sound:
             raise InputError("The groups of the schema are not those of the settings.")
 
     def with_groups(self, schema: Schema) -> Schema:

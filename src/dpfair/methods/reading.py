@@ -20,6 +20,7 @@ from dpfair.methods.inputs import (
     inferred_schema,
     label_array,
     unit_texts,
+    unreviewed,
 )
 from dpfair.methods.parameters import Parameters
 from dpfair.methods.positions import named_columns
@@ -94,12 +95,14 @@ class TableReader(Parameters):
                 unit=self.unit,
                 strict=self.strict,
             )
-        if not schema.inferred:
+        else:
+            if not schema.reviewed:
+                unreviewed(self.strict)
             table = self._named(table, schema, sensitive_features)
         self.schema_ = schema
         self.unit_ = None if self.unit is None else column_name(table, self.unit)
         # A declared schema fixes the type of the classes, too; it must not depend on a label.
-        self.classes_ = class_values(schema.label, labels if schema.inferred else None)
+        self.classes_ = class_values(schema.label, None if schema.reviewed else labels)
         records: Records = self._encode(table, sensitive_features)
         return records.with_labels(level_codes(as_texts(labels), schema.label))
 

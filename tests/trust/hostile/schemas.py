@@ -88,7 +88,7 @@ for _name, _change in {
     "another column": put("schema", "sensitive", "name", value="job"),
     "columns": put("schema", "columns", value=_numbers(3)),
     "rows": put("schema", "rows", value=3000),
-    "a schema that was read off the data": put("schema", "inferred", value=True),
+    "a schema that was read off the data": put("schema", "reviewed", value=False),
     "other labels": put("schema", "label", "values", value=["1", "0"]),
 }.items():
     ATTACKS.edit(f"rates: {_name}", _change, of="rates")

@@ -36,7 +36,7 @@ def _permuted_split(self, records):
 
 
 @mutant("a quote reaches into the lines after its own", "lines", instead_of=(reading, "read_lines"))
-def _quotes_across_lines(path):
+def _quotes_across_lines(path, file):
     return pl.read_csv(path, infer_schema=False, truncate_ragged_lines=True, encoding="utf8-lossy")
 
 
