@@ -114,7 +114,7 @@ def test_its_model_is_loaded_with_the_learner(model, loans, loan_schema, tmp_pat
     assert again.plan_ == model.plan_
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
-    with pytest.raises(ModelFileError, match=r"'Centroids'.*load_model\(path, learner=\.\.\.\)"):
+    with pytest.raises(ModelFileError, match=r"'Centroids'.*learner="):
         load_model(path)
     for other in (LogisticLearner(), Centroids):
         with pytest.raises(ModelFileError):

@@ -165,7 +165,7 @@ def test_a_model_with_a_learner_of_its_own_is_verified_with_it(tmp_path, loans, 
     ("kind", "finding"),
     [
         ("rates", "epsilon 2.0000 of 2, pure, no delta, computed anew from 1 charge"),
-        ("corrected", "epsilon 2.0000 of 2, at delta 1e-05, computed anew from 4 charges"),
+        ("corrected", "epsilon 2.0000 of 2, at delta 1e-05, computed anew from 5 charges"),
         ("algorithm 1", "nothing was charged"),
     ],
 )

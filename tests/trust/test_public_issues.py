@@ -199,7 +199,7 @@ def test_synthcity_278_bounds_come_from_the_data():
     model, other = fair(mode="reuse"), fair(mode="reuse")
     asked(model, X, y)
     asked(other, *with_rows(X, y, [outlier]))
-    assert model.schema_ == other.schema_ == SCHEMA
+    assert model.schema_.declared() == other.schema_.declared() == SCHEMA
     before = design("standardised", SCHEMA, encode(X, SCHEMA)).matrix()
     records = encode(with_rows(X, y, [outlier])[0], SCHEMA)
     assert records.numeric[-1].tolist() == [90, 100]  # the declared bounds

@@ -41,7 +41,6 @@ from dpfair.cli.tables import data_file, needed_columns, read_data, shipped_sche
 from dpfair.data.containers import missing_column
 from dpfair.data.schema import Schema
 from dpfair.errors import InputError, LedgerFileError
-from dpfair.privacy.events import RELATIONS
 
 if TYPE_CHECKING:
     import polars as pl
@@ -125,6 +124,8 @@ def fit(
 
     validate.positive(epsilon=epsilon)
     validate.in_open_interval(0, 1, delta=delta)
+    from dpfair.privacy.events import RELATIONS
+
     validate.one_of(RELATIONS, relation=relation)
     validate.at_least(1, rows_per_unit=rows_per_unit)
     check_writable(out, report, inputs=[ledger, schema, data_file(data)])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dpfair.cli.discover import discover
+from dpfair.cli.help import HelpFromTables, example_text
 from dpfair.cli.options import AsJson
 from dpfair.cli.output import check_writable, print_json, say
 from dpfair.cli.schemas import proposed, say_notes
@@ -31,7 +32,10 @@ def _group() -> None:
     """Write the schema of a table."""
 
 
-@schema.command()
+@schema.command(
+    cls=HelpFromTables,
+    epilog=example_text(["dpfair schema propose loans.csv --label repaid --sensitive sex"]),
+)
 def propose(
     file: Annotated[Path, typer.Argument(help="A CSV, Parquet, Arrow or Excel file.")],
     label: Annotated[str, typer.Option(help="The column to predict.")],
@@ -82,7 +86,10 @@ def propose(
         print(text)
 
 
-schema.command()(discover)
+schema.command(
+    cls=HelpFromTables,
+    epilog=example_text(["dpfair schema discover a.csv --schema kinds.toml --epsilon 0.3"]),
+)(discover)
 
 
 def _ask(proposal: Proposal) -> str:

@@ -81,9 +81,11 @@ def completed(records: Records, before: Schema, after: Schema) -> Records:
     >>> label = Levels("y", ("0", "1"))
     >>> before = Schema((Categorical("job"),), label)
     >>> after = Schema((Categorical("job", ("a",)),), label)
-    >>> done = completed(encode({"job": ["b", "a"]}, before), before, after)
-    >>> done.codes.ravel().tolist(), done.irregular.tolist()
-    ([1, 0], [True, False])
+    >>> import polars as pl
+    >>> records = encode(pl.DataFrame({"job": ["b", "a"]}), before)
+    >>> done = completed(records, before, after)
+    >>> done.codes.ravel().tolist()
+    [1, 0]
     """
     assert records.irregular is not None
     codes, irregular = records.codes.copy(), records.irregular

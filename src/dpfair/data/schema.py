@@ -58,6 +58,10 @@ class EarlierCost:
     delta: float
     private: bool = True
 
+    def __post_init__(self) -> None:
+        if not (0 < self.epsilon < math.inf and 0 < self.delta < 1):
+            raise SchemaError("Expected epsilon > 0 and a delta between 0 and 1 of a discovery.")
+
     @classmethod
     def from_dict(cls, data: dict[str, Any], where: str) -> EarlierCost:
         """Read it from an entry of a file."""
@@ -272,11 +276,11 @@ class Schema:
         """The names and kinds of the columns, the label and the groups, and no other fact.
 
         >>> from dpfair import load_adult
-        >>> load_adult().schema.kinds_only().columns[0]
-        Numeric(name='age')
+        >>> load_adult().schema.kinds_only().unbounded
+        True
         """
         columns = tuple(type(column)(column.name) for column in self.columns)
-        return replace(self, columns=columns, rows=None, crosses=())
+        return replace(self, columns=columns, rows=None, crosses=(), discovery=None)
 
     def declared(self) -> Schema:
         """The schema without the facts that a fit found; those found before are declared."""

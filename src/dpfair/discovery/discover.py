@@ -198,7 +198,7 @@ def gaussian_precision(epsilon: float, delta: float) -> float:
     \varepsilon/\mu)` (Balle and Wang 2018). It only divides a budget, and guarantees nothing.
 
     >>> gaussian_precision(1.0, 1e-5)
-    0.0718
+    0.0719
     """
     from scipy.optimize import brentq
     from scipy.special import log_ndtr

@@ -125,6 +125,8 @@ def discovery_plan(
     rows_per_unit: int = 1,
 ) -> FitPlan:
     """What :func:`discover_schema` will charge, before any record is read."""
+    if schema.discovery is not None:
+        raise InputError("Facts of this schema were found before: start from the declared one.")
     if not schema.open:
         raise InputError("The schema declares all facts: there is nothing to find.")
     if unit is None and rows_per_unit != 1:

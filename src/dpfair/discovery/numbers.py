@@ -134,7 +134,7 @@ def _quantiles(masses: _Masses, levels: Floats) -> list[float]:
             width = max(high - low, math.ulp(low))
             for a, b in pairwise(ends):
                 places.append((float(a), float(b)))
-                amounts.append(mass * (b - a) / width if high > low else mass / (len(ends) - 1))
+                amounts.append(mass * ((b - a) / width) if high > low else mass / (len(ends) - 1))
     for value, mass in masses.atoms.items():
         places.append((value, value))
         amounts.append(mass)

@@ -273,7 +273,7 @@ class PrivateClassifier(NestedSettings, DecisionMaker, ClassifierMixin, BaseEsti
         schema = self.schema if schema is None else schema
         if schema is None:
             raise InputError("A fit can be planned only if its schema is declared.")
-        schema = self.with_groups(schema).declared()
+        schema = self.with_groups(schema.declared())
         if len(schema.groups) > MAX_GROUPS:
             raise InputError(f"Expected at most {MAX_GROUPS} groups, got {len(schema.groups)}.")
         missing = [fact.text for fact in self.assumes(schema) if fact not in facts]
@@ -428,7 +428,8 @@ class PrivateClassifier(NestedSettings, DecisionMaker, ClassifierMixin, BaseEsti
         """Complete the schema by what the training records show, and encode all records by it."""
         scope, found = run.plan[DISCOVER].scope, run.plan[DISCOVER].how
         part = records if scope == "" else records.take(run.split_records(records)[scope])
-        before, self.schema_ = self.schema_, found.find(part.declared(), run[DISCOVER])
+        before, columns = self.schema_, found.find(part.declared(), run[DISCOVER]).columns
+        self.schema_ = replace(before, columns=columns)
         return completed(records, before, self.schema_)
 
     def remember_settings(self) -> None:

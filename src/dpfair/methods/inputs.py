@@ -53,6 +53,8 @@ def declared_schema(schema: Schema | None, sensitive: Sensitive, table: Any) -> 
     """
     if not (schema is None or isinstance(schema, Schema)):
         raise SchemaError("Expected schema to be a Schema; Schema.load reads one from a file.")
+    if schema is not None:
+        schema = schema.declared()  # another fit paid for what was found, not this one
     if isinstance(sensitive, (list, tuple)):
         if schema is None:
             raise SchemaError("Groups by several columns need a declared schema.")

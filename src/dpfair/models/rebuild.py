@@ -51,6 +51,8 @@ def rebuild(
     if set(header) != _KEYS or not re.fullmatch(r"[\w.+-]{1,50}", header["dpfair"]):
         raise InputError("It does not have the entries of a model file.")
     schema, plan = Schema.from_dict(header["schema"]), _plan(header["plan"])
+    if "discover" not in plan and schema.declared() != schema:
+        raise InputError("Facts of its schema were found, and no charge paid for that.")
     model = model_from_settings(
         str(header["method"]),
         header["settings"],
