@@ -333,8 +333,8 @@ arithmetic, the default, shows no difference ([trust.md](trust.md#exact-arithmet
   records for both steps; the gap is an estimate.
 * **The shipped schemas state more than a stranger would know.** That of Adult declares `spiky`
   columns and cuts at places where the label jumps, and these facts come from the very table that
-  is measured here. The rows *without spiky columns* and *bounds and categories only* say what
-  remains without them.
+  is measured here. The rows *without spiky columns* and *bounds and categories only* (with bins of
+  equal width, none of them found in the fit) say what remains without them.
 * All seeds split the same records again. The standard errors are about splits and noise; another
   sample of people would vary more.
 * The **floor** is the mean gap that a rule shows which is perfectly fair in the population but

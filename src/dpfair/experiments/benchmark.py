@@ -60,7 +60,7 @@ class Setting:
     classifier; ``batch`` is ``reuse`` with thresholds found anew on the test batch, at the same
     epsilon. ``trees`` puts boosted trees on top of the linear learner. ``facts`` says what of the
     shipped schema is used: ``all``, ``not spiky`` (no column has meaningful single values) or
-    ``bounds`` (bounds and categories only).
+    ``bounds`` (bounds and categories only, with bins of equal width).
     """
 
     dataset: str
@@ -266,8 +266,11 @@ def _with_facts(schema: Schema, facts: str) -> Schema:
     if facts == "not spiky":
         plain = [replace(c, spiky=False) if isinstance(c, Numeric) else c for c in schema.columns]
         return replace(schema, columns=tuple(plain))
+    # Bins of equal width are stated, so that none are found.
     columns = [
-        c.with_bounds_only() if isinstance(c, Numeric) else replace(c, usual=None)
+        replace(c.with_bounds_only(), edges=c.with_bounds_only().cuts)
+        if isinstance(c, Numeric)
+        else replace(c, usual=None)
         for c in schema.columns
     ]
     return replace(schema, columns=tuple(columns), crosses=())
