@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,15 +68,14 @@ class Grouping:
             ),
         )
 
-    @property
+    @cached_property
     def counts(self) -> list[int]:
         """The number of groups of every column."""
         return [int(groups.max()) + 1 for groups in self.groups]
 
     def shape(self, block: Block) -> tuple[int, ...]:
         """The numbers of groups of the columns of a block."""
-        counts = self.counts
-        return tuple(counts[column] for column in block)
+        return tuple(self.counts[column] for column in block)
 
     def size(self, block: Block) -> int:
         """The number of cells of a block."""
