@@ -26,12 +26,12 @@ def started(loan_schema):
     masses = [np.ones(size) for size in coarse_sizes(loan_schema).values()]
     weights = np.zeros(feature_count("binned", loan_schema))
 
-    def start(draws):
-        event = gaussian_steps(MULTIPLIER, 1.0, draws, exact=True)
+    def start(screened, draws):
+        event = gaussian_steps(MULTIPLIER, 1.0, screened + draws, exact=True)
         receipt = Ledger(50, 1e-5, noise=Noise(0)).charge(event, scope="", purpose="train")
         linear = LinearScorer(loan_schema, "binned", weights)
         grouping = Grouping.by_mass(loan_schema, masses, masses)
-        return BlockFit(linear, grouping, records, receipt), receipt, records
+        return BlockFit(linear, grouping, records, receipt, draws, MULTIPLIER), receipt, records
 
     return start
 
@@ -39,17 +39,27 @@ def started(loan_schema):
 BLOCKS = [(0, 1), (0, 2), (1, 2), (0, 1, 2), (1, 2, 3)]
 
 
-@pytest.mark.parametrize("draws", [1, 3, 5, 7, 30, 33, 100])
-@pytest.mark.parametrize("blocks", [BLOCKS[:1], BLOCKS])
+@pytest.mark.parametrize("draws", [10, 30, 33, 100])
+@pytest.mark.parametrize("blocks", [BLOCKS[:1], BLOCKS[:3], BLOCKS])
 def test_exactly_the_paid_draws_are_used(draws, blocks, started):
-    fit, receipt, _ = started(draws)
-    fit.visit_all(blocks, draws, MULTIPLIER)
+    fit, receipt, _ = started(0, draws)
+    fit.confirm([block for block in blocks if len(block) == 2])
+    assert fit.left == draws - max(1, draws // 50) * min(3, len(blocks))
+    fit.visit_all(blocks)
+    assert fit.left == 0
     assert receipt.used_up
-    assert set(fit.values) == set(blocks[:draws])
+    assert set(fit.scorer().blocks) == set(blocks)
+
+
+def test_few_draws_visit_the_first_blocks(started):
+    fit, receipt, _ = started(0, 3)
+    fit.visit_all(BLOCKS)
+    assert receipt.used_up
+    assert fit.scorer().blocks == tuple(BLOCKS[:3])
 
 
 def test_a_screen_draws_once_per_pair_and_moves_carefully(started):
-    fit, receipt, records = started(3)
+    fit, receipt, records = started(3, 0)
     fit.screen(BLOCKS[:3], MULTIPLIER)
     assert receipt.used_up
     assert list(fit.found) == BLOCKS[:3]
@@ -57,22 +67,33 @@ def test_a_screen_draws_once_per_pair_and_moves_carefully(started):
     assert 0.005 < np.abs(scores - 0.5).mean() < 0.3
 
 
+def test_the_second_answer_replaces_the_first(started):
+    fit, _, _ = started(3, 100)
+    fit.screen(BLOCKS[:3], MULTIPLIER)
+    screened = fit.found
+    fit.confirm([(0, 2), (1, 2)])
+    assert list(fit.found) == [(0, 2), (1, 2)]
+    assert all(fit.found[pair] != screened[pair] for pair in fit.found)
+
+
 def test_visits_of_one_block_add_up(started):
-    fit, _, records = started(4)
+    fit, _, records = started(1, 3)
     fit.screen([(0, 1)], MULTIPLIER)
-    first = fit.values[0, 1].copy()
-    fit.visit_all([(0, 1)], 3, MULTIPLIER)
-    assert len(fit.scorer().blocks) == 1
-    assert not np.allclose(fit.values[0, 1], first)
-    assert fit.scorer().values[0].shape == first.shape
+    [first] = fit.scorer().values
+    fit.visit_all([(0, 1)])
+    [last] = fit.scorer().values
+    assert fit.scorer().blocks == ((0, 1),)
+    assert first.shape == last.shape
+    assert not np.allclose(first, last)
     accuracy = np.mean((fit.scorer().scores(records) > 0.5) == records.labels)
     assert accuracy > 0.75
 
 
 def test_later_visits_know_earlier_corrections(started):
     """A block that was visited with little noise has nothing left to correct."""
-    fit, _, _ = started(202)
-    fit.visit_all([(0, 1)], 200, MULTIPLIER)
-    settled = fit.values[0, 1].copy()
-    fit.visit_all([(0, 1)], 2, MULTIPLIER)
-    assert np.abs(fit.values[0, 1] - settled).mean() < 0.1 * np.abs(settled).mean()
+    fit, _, _ = started(1, 200)
+    fit.visit_all([(0, 1)])
+    [settled] = fit.scorer().values
+    fit.screen([(0, 1)], MULTIPLIER)
+    [last] = fit.scorer().values
+    assert np.abs(last - settled).mean() < 0.1 * np.abs(settled).mean()

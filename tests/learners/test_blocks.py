@@ -64,7 +64,7 @@ def accuracy(scorer, records):
 
 def test_plan_costs_the_budget_beside_other_events(loan_schema):
     table = noisy_table("0.3", "add_remove")
-    plan = BlockLearner().plan(
+    plan = BlockLearner().plan(  # of 3000 declared records
         loan_schema, TrainingBudget(3, 1e-5, "add_remove", other_events=(table,))
     )
     assert 2.99 < epsilon_of(compose([plan.event, table]), 1e-5, "add_remove") <= 3
@@ -108,9 +108,29 @@ def test_a_plan_needs_the_number_of_columns_only():
     assert min(scorer.grouping.counts) > 4
 
 
+@pytest.mark.parametrize(
+    ("rows", "epsilon", "share", "evidence", "pairs"),
+    [
+        (None, 1.0, 1.0, 3.0, 15),
+        (2499, 1.0, 1.0, 3.0, 0),
+        (2500, 1.0, 1.0, 3.0, 15),
+        (2500, 1.0, 0.9, 3.0, 0),
+        (900, 3.0, 1.0, 3.0, 15),
+        (100, 1.0, 1.0, None, 15),
+    ],
+)
+def test_pairs_of_a_table_that_is_declared_small_are_not_screened(
+    rows, epsilon, share, evidence, pairs
+):
+    budget = TrainingBudget(epsilon, 1e-5, "add_remove", share=share)
+    plan = BlockLearner(evidence=evidence).plan(words(6, rows), budget)
+    assert plan.pairs == pairs
+    assert 0.99 * epsilon < epsilon_of(plan.event, 1e-5, "add_remove") <= epsilon
+
+
 @pytest.mark.parametrize("columns", [1, 2, 3, 7])
 @pytest.mark.parametrize("evidence", [None, 100.0])
-@pytest.mark.parametrize("draws", [1, 10])
+@pytest.mark.parametrize("draws", [10, 11, 60])
 def test_every_number_of_columns_draws_what_was_planned(columns, evidence, draws):
     learner = BlockLearner(steps=2, draws=draws, evidence=evidence)
     scorer = trained(learner, words(columns), drawn(columns, lambda x: x[:, 0] > 0, rows=50))
@@ -204,21 +224,22 @@ def test_a_model_of_blocks_survives_its_file(tmp_path, loans, loan_schema):
     assert (loaded.predict_proba(X) == model.predict_proba(X)).all()
 
 
-def test_progress_counts_all_steps_of_the_descent(loan_schema, loans):
-    learner, done = BlockLearner(steps=3, draws=4, evidence=1000.0), []
+def test_progress_counts_all_steps_of_the_descent(loan_schema):
+    learner, done = BlockLearner(steps=3, draws=10, evidence=1000.0), []
     plan = learner.plan(loan_schema, TrainingBudget(1.0, 1e-5, "add_remove"))
     receipt = Ledger(1, 1e-5, noise=Noise(0)).charge(plan.event, scope="", purpose="train")
     empty = Records(
         np.zeros((0, 2)), np.zeros((0, 1), np.int32), np.zeros(0, int), np.zeros(0, int)
     )
     learner.train(plan, empty, loan_schema, receipt, done.append)
-    assert done == [1, 2, 3, 4, 5, 6, 7]
+    # Four of the last draws ask pairs again.
+    assert done == [1, 2, 3, 4, 5, 6, 7, 8, 9]
 
 
 @pytest.mark.parametrize(
     "parameters",
     [
-        *({"steps": 0}, {"draws": 0}, {"draws": 1.5}, {"evidence": 0.0}, {"evidence": np.nan}),
+        *({"steps": 0}, {"draws": 9}, {"draws": 10.5}, {"evidence": 0.0}, {"evidence": np.nan}),
         *({"clip": 0.0}, {"learning_rate": -1.0}),
     ],
 )

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dpfair import DPFermi, InputError, LedgerFile, PrivateBoosting, PrivateLogisticRegression
-from dpfair.learners.blocks import BlockTraining
+from dpfair.learners.block_plan import BlockTraining
 from dpfair.learners.boosting import BoostingTraining
 from dpfair.learners.descent import Batch, Descent, FlatClip, clipped_sum
 from dpfair.learners.design import Design

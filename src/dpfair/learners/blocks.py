@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
@@ -15,9 +14,9 @@ from dpfair import validate
 from dpfair.data.records import Records
 from dpfair.data.schema import Schema
 from dpfair.learners.block_fit import BlockFit
+from dpfair.learners.block_plan import BlockTraining
 from dpfair.learners.block_scorer import BlockScorer
-from dpfair.learners.descent import Adam, Descent, LogisticLoss, descend
-from dpfair.learners.exact import MULTIPLIERS
+from dpfair.learners.descent import Adam, LogisticLoss, descend
 from dpfair.learners.features import (
     coarse_codes,
     coarse_sizes,
@@ -26,7 +25,7 @@ from dpfair.learners.features import (
     feature_decay,
 )
 from dpfair.learners.grouping import Grouping
-from dpfair.learners.logistic import LogisticLearner, LogisticTraining
+from dpfair.learners.logistic import LogisticLearner
 from dpfair.learners.protocols import Progress, Tensors, TrainingBudget
 from dpfair.learners.scorer import LinearScorer, check_width
 from dpfair.learners.screening import (
@@ -37,62 +36,19 @@ from dpfair.learners.screening import (
     pair_count,
 )
 from dpfair.privacy.accountants import calibrate_event
-from dpfair.privacy.events import DpEvent, compose, gaussian_steps, step_event
+from dpfair.privacy.events import step_event
 from dpfair.privacy.histograms import noisy_histograms
 from dpfair.privacy.ledger import Receipt
 
-__all__ = ["BlockLearner", "BlockSettings", "BlockTraining"]
+__all__ = ["BlockLearner", "BlockSettings"]
 
 _FEATURES = "binned"
 
-# Parts of the budget (of mu^2 in Gaussian privacy): linear steps before the screen, masses of the
-# bins, and the screen. The draws after the screen get the rest.
-_LINEAR_SHARE, _MASS_SHARE, _SCREEN_SHARE = 0.2, 0.02, 0.1
+# Enough to ask some pairs again and to go on with the descent.
+_FEWEST_DRAWS = 10
 
-
-@dataclass(frozen=True)
-class BlockTraining:
-    """The draws of a run, in their order; the screen has a draw per pair, or there is none.
-
-    Parameters
-    ----------
-    first
-        The linear steps before the screen.
-    pairs, mass_multiplier, screen_multiplier
-        The number of screened pairs, and the noise on the histograms and on a screened pair.
-    draws, multiplier
-        The draws after the screen, which go on with the descent or visit blocks.
-    """
-
-    first: LogisticTraining
-    pairs: int
-    mass_multiplier: float
-    screen_multiplier: float
-    draws: int
-    multiplier: float
-
-    def __post_init__(self) -> None:
-        validate.within(*MULTIPLIERS, multiplier=self.multiplier)
-        validate.within(*MULTIPLIERS, mass_multiplier=self.mass_multiplier)
-        validate.within(*MULTIPLIERS, screen_multiplier=self.screen_multiplier)
-
-    @property
-    def event(self) -> DpEvent:
-        """The cost of all draws."""
-        events = [self.first.event]
-        if self.pairs:
-            events.append(step_event(self.mass_multiplier, 1.0, exact=True))
-            events.append(gaussian_steps(self.screen_multiplier, 1.0, self.pairs, exact=True))
-        return compose([*events, gaussian_steps(self.multiplier, 1.0, self.draws, exact=True)])
-
-    @property
-    def rest(self) -> Descent:
-        """The draws after the screen as steps that go on with the descent.
-
-        Gradients are divided by the same number as before, so that the optimizer, which remembers
-        their size, makes steps of the same length from less noise.
-        """
-        return replace(self.first.descent, steps=self.draws, noise_multiplier=self.multiplier)
+# Below this many records times epsilon, a screen finds too little to be worth its share.
+_SMALL = 2500
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -104,17 +60,17 @@ class BlockSettings:
     steps
         The linear steps before pairs are screened.
     draws
-        The noisy sums after that.
+        The noisy sums after that, at least ten.
     evidence
-        Blocks are used if the interaction of a pair has a score above this, in standard deviations
-        of what chance would show; None to use them always.
+        Blocks are used if the interaction of a pair, when asked a second time, has a score above
+        this, in standard deviations of what chance would show; None to use them always.
     learning_rate, clip
         As in :class:`~dpfair.learners.logistic.LogisticSettings`.
     """
 
     steps: int = 50
     draws: int = 100
-    evidence: float | None = 3.2
+    evidence: float | None = 3.0
     learning_rate: float | None = None
     clip: float | None = None
 
@@ -128,19 +84,24 @@ class BlockLearner(BlockSettings, BaseEstimator):  # type: ignore[misc]
     3. *Screen*: up to 66 pairs, each visited once. A visit releases the sum of residuals and of
        Hessians of every cell and corrects the log-odds of its cells
        (:mod:`dpfair.learners.visits`), here by 0.3 of the posterior mean.
-    4. If no pair shows an interaction, the corrections are dropped and the descent goes on with
-       all that is left: the result is that of :class:`~dpfair.learners.logistic.LogisticLearner`
-       with nine tenths of the budget. Otherwise the twelve best pairs and twenty triples of their
-       columns are visited, and the best twelve of these once more.
+    4. *Confirm*: the four best pairs again, with less noise. If none of them shows an interaction,
+       all corrections are dropped and the descent goes on by the draws that are left: the result
+       is about that of :class:`~dpfair.learners.logistic.LogisticLearner` with four fifths of the
+       budget.
+    5. Otherwise the twelve best pairs and twenty triples of their columns are visited, and the
+       best twelve of these once more.
 
     It learns what no sum of columns can express, such as a rule about two columns, from much less
-    budget than :class:`~dpfair.learners.boosting.BoostingLearner`. Arithmetic is exact.
+    budget than :class:`~dpfair.learners.boosting.BoostingLearner` (docs/interactions.md). With more
+    than twelve columns, a pair is screened only if each of its columns has some weight of its own.
+    If fewer than 2500 / epsilon records are declared, no pair is screened. Arithmetic is exact.
 
     Privacy
     -------
     All records enter every step. A gradient is clipped; a record lies in one bin of each of the D
     columns (sensitivity :math:`\sqrt D`) and in one cell of a block (:math:`\sqrt{1/4 + 1/64}`).
-    The numbers of draws and their noise multipliers follow from the settings and from D. What the
+    The numbers of draws and their noise multipliers follow from the settings, from D, from the
+    budget and from the declared number of records. What the
     draws are used for follows from earlier answers: an adaptive composition of Gaussians with
     multipliers fixed beforehand, calibrated by the PLD accountant.
 
@@ -156,8 +117,9 @@ class BlockLearner(BlockSettings, BaseEstimator):  # type: ignore[misc]
     quick: ClassVar[dict[str, Any]] = {"steps": 3, "draws": 45, "evidence": None}
 
     def plan(self, schema: Schema, budget: TrainingBudget) -> BlockTraining:
-        """The draws that a budget buys; of the schema, only the number of columns matters."""
-        validate.at_least(1, steps=self.steps, draws=self.draws)
+        """The draws that a budget buys, by the numbers of columns and of declared records."""
+        validate.at_least(1, steps=self.steps)
+        validate.at_least(_FEWEST_DRAWS, draws=self.draws)
         if self.learning_rate is not None:
             validate.positive(learning_rate=self.learning_rate)
         if self.evidence is not None:
@@ -167,18 +129,11 @@ class BlockLearner(BlockSettings, BaseEstimator):  # type: ignore[misc]
             steps=self.steps, learning_rate=self.learning_rate, clip=self.clip, arithmetic="exact"
         )
         recipe = linear.recipe(budget.epsilon)
-        pairs = pair_count(len(coarse_sizes(schema)))
-        rest = 1 - _LINEAR_SHARE - (_MASS_SHARE + _SCREEN_SHARE if pairs else 0.0)
+        pairs = 0 if self._too_few(schema, budget) else pair_count(len(coarse_sizes(schema)))
 
         def of(sigma: float) -> BlockTraining:
-            # Together all draws are as informative as one Gaussian with this multiplier.
-            return BlockTraining(
-                linear.full_batch(*recipe, sigma * math.sqrt(self.steps / _LINEAR_SHARE)),
-                pairs,
-                sigma * math.sqrt(1 / _MASS_SHARE),
-                sigma * math.sqrt(max(pairs, 1) / _SCREEN_SHARE),
-                self.draws,
-                sigma * math.sqrt(self.draws / rest),
+            return BlockTraining.of(
+                sigma, lambda noise: linear.full_batch(*recipe, noise), pairs, self.draws
             )
 
         sigma = calibrate_event(
@@ -190,6 +145,12 @@ class BlockLearner(BlockSettings, BaseEstimator):  # type: ignore[misc]
             stated=budget.stated,
         )
         return of(sigma)
+
+    def _too_few(self, schema: Schema, budget: TrainingBudget) -> bool:
+        """Whether so few records are declared that no pair is screened."""
+        if schema.rows is None or self.evidence is None:
+            return False
+        return schema.rows * budget.share * budget.epsilon < _SMALL
 
     def train(
         self,
@@ -213,15 +174,25 @@ class BlockLearner(BlockSettings, BaseEstimator):  # type: ignore[misc]
             receipt=receipt,
         )
         weights = descended(plan.first.descent, progress=progress)
+        left = plan.draws
         if plan.pairs:
             fit = self._screened(plan, weights, records, schema, receipt)
-            if self.evidence is None or interacts(fit.found, self.evidence):
-                fit.visit_all(best_blocks(fit.found), plan.draws, plan.multiplier)
+            if self._finds_blocks(fit):
                 return fit.scorer()
+            left = fit.left
         done = plan.first.descent.steps
         further = None if progress is None else lambda steps: progress(done + steps)
-        weights = descended(plan.rest, start=weights, progress=further)
+        weights = descended(plan.further(left), start=weights, progress=further)
         return BlockScorer(LinearScorer(schema, _FEATURES, weights))
+
+    def _finds_blocks(self, fit: BlockFit) -> bool:
+        """Whether pairs act jointly, by what the best show again; then visit all blocks."""
+        blocks = best_blocks(fit.found)
+        fit.confirm([block for block in blocks if len(block) == 2])
+        if self.evidence is not None and not interacts(fit.found, self.evidence):
+            return False
+        fit.visit_all(blocks)
+        return True
 
     def _screened(
         self,
@@ -238,7 +209,8 @@ class BlockLearner(BlockSettings, BaseEstimator):  # type: ignore[misc]
         masses = [count.astype(np.float64) for count in counts]
         columns = coarse_weights(schema, weights)
         grouping = Grouping.by_mass(schema, masses, columns)
-        fit = BlockFit(LinearScorer(schema, _FEATURES, weights), grouping, records, receipt)
+        linear = LinearScorer(schema, _FEATURES, weights)
+        fit = BlockFit(linear, grouping, records, receipt, plan.draws, plan.multiplier)
         fit.screen(candidate_pairs(importance(masses, columns)), plan.screen_multiplier)
         return fit
 

@@ -68,7 +68,7 @@ def candidate_pairs(importances: Float64) -> list[Block]:
 
 
 def interacts(found: Mapping[Block, Interaction], evidence: float) -> bool:
-    """Whether one of the screened pairs has an interaction that is clear and large enough."""
+    """Whether one of the pairs has an interaction that is clear and large enough."""
     return any(pair.score > evidence and pair.effect > _EFFECT for pair in found.values())
 
 

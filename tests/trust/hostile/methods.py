@@ -120,7 +120,7 @@ _settings(
     "learner",
     "settings",
     steps=[0, 21, 10**18, None, 0.5],
-    draws=[0, -1, 31, 10**18, None, 0.5],
+    draws=[0, -1, 9, 31, 10**18, None, 0.5],
     evidence=[0, -1, 1e999, "3", [3]],
     clip=[0, 1e300],
     learning_rate=[0, -1],
