@@ -34,8 +34,10 @@ def test_the_numbers_of_blocks_depend_on_the_number_of_columns_alone(columns):
     assert columns not in wanted or counts == {wanted[columns]}
 
 
-def test_pairs_with_the_largest_products_are_screened():
+@pytest.mark.parametrize("largest", [1, 100])
+def test_pairs_with_the_largest_products_are_screened(largest):
     importances = np.random.default_rng(1).random(100)
+    importances[3] *= largest
     every = sorted(
         combinations(range(100), 2), key=lambda p: -importances[p[0]] * importances[p[1]]
     )
@@ -64,3 +66,10 @@ def test_triples_follow_the_gains_of_their_pairs():
     assert blocks[:4] == [(0, 2), (1, 4), (1, 6), (4, 6)]
     assert [len(block) for block in blocks] == [2] * 12 + [3] * 20
     assert blocks[12] == (1, 4, 6)
+
+
+def test_two_strong_pairs_outweigh_three_weak_ones():
+    gains = dict.fromkeys(combinations(range(6), 2), 0.0)
+    gains |= {(0, 1): 5.0, (0, 2): 5.0, (1, 2): 1.0, (3, 4): 1.2, (3, 5): 1.3, (4, 5): 1.4}
+    blocks = best_blocks({pair: Interaction(gain) for pair, gain in gains.items()})
+    assert blocks[12] == (0, 1, 2)
