@@ -101,9 +101,9 @@ class BlockLearner(BlockSettings, BaseEstimator):  # type: ignore[misc]
     All records enter every step. A gradient is clipped; a record lies in one bin of each of the D
     columns (sensitivity :math:`\sqrt D`) and in one cell of a block (:math:`\sqrt{1/4 + 1/64}`).
     The numbers of draws and their noise multipliers follow from the settings, from D, from the
-    budget and from the declared number of records. What the
-    draws are used for follows from earlier answers: an adaptive composition of Gaussians with
-    multipliers fixed beforehand, calibrated by the PLD accountant.
+    budget and from the declared number of records. What the draws are used for follows from earlier
+    answers: an adaptive composition of Gaussians with multipliers fixed beforehand, calibrated by
+    the PLD accountant.
 
     Examples
     --------
