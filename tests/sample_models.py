@@ -26,6 +26,7 @@ from dpfair import (
     Schema,
 )
 from dpfair.audit.catalogue import small_model
+from dpfair.learners.blocks import BlockLearner
 from dpfair.learners.boosting import BoostingLearner
 from dpfair.learners.logistic import LogisticLearner
 from dpfair.methods import METHODS
@@ -122,6 +123,7 @@ def _search(estimator: PrivateClassifier, grid: dict[str, list[Any]]) -> Private
 
 
 _TREES = BoostingLearner(trees=3, depth=2, steps=20)
+_BLOCKS = BlockLearner(steps=20, draws=30, evidence=None)
 
 KINDS: dict[str, Callable[[], PrivateClassifier]] = {
     "placed": lambda: _fair(schema=LARGE),
@@ -134,6 +136,7 @@ KINDS: dict[str, Callable[[], PrivateClassifier]] = {
     "persons": lambda: _fair(unit="age", rows_per_unit=2),
     "replaced": lambda: _fair(relation="replace_one", rule={"coins": "fresh"}),
     "boosted": lambda: _fair(learner=_TREES, rule={"notion": "equalized_odds"}),
+    "blocks": lambda: _fair(learner=_BLOCKS),
     "intersection": lambda: _fair(sensitive=["sex", "job"]),
     "inferred": lambda: _fair(schema=None, sensitive="sex"),
     "one group": lambda: _fair(schema=None),

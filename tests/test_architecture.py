@@ -138,6 +138,7 @@ def test_public_names():
     assert dpfair.__all__ == [
         "Algorithm1",
         "Algorithm2",
+        "BlockLearner",
         "BoostingLearner",
         "BudgetError",
         "Certificate",

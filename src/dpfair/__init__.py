@@ -14,6 +14,7 @@ __version__ = "0.2.0.dev0"
 _HOME = {
     "Algorithm1": "methods.algorithm1",
     "Algorithm2": "methods.algorithm2",
+    "BlockLearner": "learners.blocks",
     "BoostingLearner": "learners.boosting",
     "BudgetError": "errors",
     "Certificate": "certificate",
@@ -50,6 +51,7 @@ _HOME = {
 __all__ = [
     "Algorithm1",
     "Algorithm2",
+    "BlockLearner",
     "BoostingLearner",
     "BudgetError",
     "Certificate",
@@ -97,6 +99,7 @@ if TYPE_CHECKING:
         PrivacyLeakWarning,
         WeakPrivacyWarning,
     )
+    from dpfair.learners.blocks import BlockLearner
     from dpfair.learners.boosting import BoostingLearner
     from dpfair.learners.logistic import LogisticLearner
     from dpfair.methods.algorithm1 import Algorithm1

@@ -227,6 +227,7 @@ EXACT_STEPS = [
     "gradient step on a Poisson batch, exact arithmetic",
     "two steps on Poisson batches, exact arithmetic",
     "leaf sums of a tree, exact arithmetic",
+    "two draws of the cell sums of a block",
 ]
 
 

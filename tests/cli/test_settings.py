@@ -98,7 +98,7 @@ def test_settings_keep_their_defaults():
 WRONG = {
     "unknown method": ("--method best", "Expected --method to be fair, algorithm2"),
     "method with a classifier": ("--method algorithm1", "use Algorithm1 in Python"),
-    "unknown learner": ("--learner best", "Expected --learner to be logistic or boosting"),
+    "unknown learner": ("--learner best", "Expected --learner to be logistic, boosting or blocks"),
     "method without a learner": ("--method logistic --learner boosting", "needs --method fair"),
     "unknown setting": ("--set colour=3", "dpfair methods fair lists its settings"),
     "misspelt setting": ("--set steeps=3", "did you mean 'steps'?"),

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from dpfair import DPFermi, InputError, LedgerFile, PrivateBoosting, PrivateLogisticRegression
+from dpfair.learners.block_plan import BlockTraining
 from dpfair.learners.boosting import BoostingTraining
 from dpfair.learners.descent import Batch, Descent, FlatClip, clipped_sum
 from dpfair.learners.design import Design
@@ -76,6 +77,9 @@ def test_so_for_noise(multiplier):
         lambda: Grid.of(1.0, multiplier),
         lambda: Descent(1, 1.0, multiplier, FlatClip(1.0), 1.0),
         lambda: BoostingTraining(linear, 1, multiplier),
+        lambda: BlockTraining(linear, 1, multiplier, 1.0, 1, 1.0),
+        lambda: BlockTraining(linear, 1, 1.0, multiplier, 1, 1.0),
+        lambda: BlockTraining(linear, 1, 1.0, 1.0, 1, multiplier),
     ):
         with pytest.raises(InputError, match="multiplier"):
             make()

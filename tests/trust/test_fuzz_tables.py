@@ -164,7 +164,7 @@ def test_a_broken_promise_is_noticed(promise, monkeypatch):
         examine(small_case(defect=defect))
 
 
-PAYING = ["logistic", "boosting", "reuse", "flips", "fermi", "search", "post-processing"]
+PAYING = ["logistic", "boosting", "blocks", "reuse", "flips", "fermi", "search", "post-processing"]
 
 
 @pytest.mark.parametrize("estimator", PAYING)

@@ -1,10 +1,10 @@
 """The mechanisms that add Gaussian noise to sums, as the audit samples them.
 
 All of them are the library's own code: a step of :func:`dpfair.learners.descent.descend` from the
-Poisson batch to the noisy gradient, and a tree of private boosting. A *trial* is one column of the
-design (or one leaf of the tree): its records do not contribute to other columns, and the noise of
-the columns is independent, so one step contains many trials. A pair of neighbours is two
-possible sets of records of a column.
+Poisson batch to the noisy gradient, a tree of private boosting, and a visit of a block of columns.
+A *trial* is one column of the design, one leaf of the tree or one cell of the block: its records do
+not contribute to other columns, and the noise of the columns is independent, so one step contains
+many trials. A pair of neighbours is two possible sets of records of a column.
 
 Testing one step is more powerful than testing a whole run: the cost of several steps follows by
 composition, which :mod:`dpfair.audit.entries` samples for the parameters of a given model.
@@ -34,7 +34,10 @@ from dpfair.learners.descent import (
 )
 from dpfair.learners.design import Design
 from dpfair.learners.logistic import LogisticTraining
+from dpfair.learners.visits import visit
 from dpfair.privacy.accountants import epsilon_of
+from dpfair.privacy.draw import Draw
+from dpfair.privacy.events import gaussian_steps, step_event
 from dpfair.privacy.ledger import Ledger, Receipt
 
 __all__ = [
@@ -138,6 +141,7 @@ def sum_mechanisms() -> list[Mechanism]:
         _step("query and gradient of one batch", one_step(0.4, 0.1, query=True), delta=0.04),
         _leaves("leaf sums of a tree", full, delta=0.1),
         _leaves("leaf sums of a tree, exact arithmetic", whole, delta=0.1),
+        _cells("two draws of the cell sums of a block", multiplier=2**0.5, delta=0.1),
     ]
 
 
@@ -170,6 +174,17 @@ def _leaves(name: str, plan: Descent, *, delta: float) -> Mechanism:
     trees = BoostingTraining(LogisticTraining(plan, 0.2), trees=1, multiplier=plan.noise_multiplier)
     claim = epsilon_of(plan.event, delta, "add_remove")
     return summed(name, lambda column, noise: leaf_sums(trees, column, noise, delta), claim, delta)
+
+
+def _cells(name: str, multiplier: float, *, delta: float) -> Mechanism:
+    """A visit of a block by two draws, each with noise of its own."""
+    event = gaussian_steps(multiplier, 1.0, 2, exact=True)
+
+    def run(column: Column, noise: Listening) -> Floats:
+        receipt = paid(SimpleNamespace(event=event), noise, "add_remove", delta)
+        return cell_sums(multiplier, column, receipt)
+
+    return summed(name, run, epsilon_of(event, delta, "add_remove"), delta)
 
 
 def paid(plan: Any, noise: Listening, relation: str, delta: float) -> Receipt:
@@ -264,3 +279,32 @@ def leaf_sums(plan: BoostingTraining, column: Column, noise: Listening, delta: f
     boost(plan, cast(Any, structure), cast(Any, records), np.zeros(len(labels)), receipt)
     residual, hessian = noise.heard
     return np.stack([4 * residual + hessian, 4 * residual - hessian, residual, hessian], axis=1)
+
+
+def cell_sums(multiplier: float, column: Column, receipt: Receipt) -> Floats:
+    """The noisy sums of the cells of one block, from two draws.
+
+    As in a leaf, a record with even odds contributes (1/2, 1/8), which is the maximum; along this
+    direction the two numbers of a cell distinguish neighbours best.
+    """
+    trial = np.repeat(np.arange(_TRIALS), len(column.labels))
+    labels = np.tile(np.array(column.labels, dtype=np.int64), _TRIALS)
+    step = step_event(multiplier, 1.0, exact=True)
+    draws = [_Overheard(receipt.draw(step)) for _ in range(2)]
+    visit(cast(Any, draws), multiplier, trial, _TRIALS, labels, np.zeros(len(labels)))
+    return _together(np.stack([np.array([4.0, 1.0]) @ draw.answer for draw in draws]))
+
+
+class _Overheard:
+    """A draw whose noisy answer is stored."""
+
+    answer: NDArray[np.int64]
+
+    def __init__(self, draw: Draw) -> None:
+        self._draw = draw
+
+    def discrete_gaussian(
+        self, value: NDArray[np.int64], units: Floats, sensitivity: float
+    ) -> NDArray[np.int64]:
+        self.answer = self._draw.discrete_gaussian(value, units, sensitivity)
+        return self.answer

@@ -15,7 +15,13 @@ from dpfair.data.records import Records
 from dpfair.data.schema import Schema
 from dpfair.errors import InputError
 from dpfair.learners.descent import ARITHMETICS
-from dpfair.learners.exact import MULTIPLIERS, Grid, integer_sums, logistic
+from dpfair.learners.exact import MULTIPLIERS, Grid
+from dpfair.learners.leaf_sums import (
+    HESSIAN_SCALE,
+    SENSITIVITY,
+    residuals_and_hessians,
+    whole_leaf_sums,
+)
 from dpfair.learners.logistic import LogisticLearner, LogisticTraining
 from dpfair.learners.protocols import Progress, Tensors, TrainingBudget
 from dpfair.learners.scorer import check_width
@@ -26,9 +32,6 @@ from dpfair.privacy.ledger import Receipt
 
 __all__ = ["SENSITIVITY", "BoostingLearner", "BoostingSettings", "BoostingTraining", "boost"]
 
-# A record adds its clipped residual to one leaf and its scaled Hessian to another number of it.
-_CLIP, _HESSIAN_SCALE = 0.5, 0.5
-SENSITIVITY = math.nextafter(math.hypot(_CLIP, _HESSIAN_SCALE / 4), math.inf)
 _SHRINKAGE, _RIDGE = 0.1, 200.0
 
 
@@ -170,20 +173,15 @@ def boost(
     values = np.zeros((structure.trees, structure.leaves))
     for tree in range(structure.trees):
         leaf, draw = structure.leaf(tree, codes), receipt.draw(step)
-        chance = logistic(odds) if exact else expit(odds)
-        residual = np.clip(records.labels - chance, -_CLIP, _CLIP)
-        hessian = _HESSIAN_SCALE * chance * (1 - chance)
         if exact:
-            whole = [
-                integer_sums(leaf, np.trunc(part / unit), structure.leaves)
-                for part in (residual, hessian)
-            ]
+            whole = whole_leaf_sums(leaf, records.labels, odds, structure.leaves, unit)
             units = np.full((2, structure.leaves), unit)
-            noisy = unit * draw.discrete_gaussian(np.stack(whole), units, SENSITIVITY)
+            noisy = unit * draw.discrete_gaussian(whole, units, SENSITIVITY)
         else:
-            sums = [np.bincount(leaf, part, structure.leaves) for part in (residual, hessian)]
+            parts = residuals_and_hessians(records.labels, expit(odds))
+            sums = [np.bincount(leaf, part, structure.leaves) for part in parts]
             noisy = draw.gaussian(np.stack(sums).astype(np.float64), SENSITIVITY)
-        gradients, hessians = noisy[0], np.maximum(noisy[1] / _HESSIAN_SCALE, 0)
+        gradients, hessians = noisy[0], np.maximum(noisy[1] / HESSIAN_SCALE, 0)
         values[tree] = _SHRINKAGE * gradients / (hessians + _RIDGE)
         odds = odds + values[tree, leaf]
     return values

@@ -26,6 +26,7 @@ __all__ = [
     "bucket",
     "coarse_codes",
     "coarse_sizes",
+    "coarse_weights",
     "design",
     "feature_count",
     "feature_decay",
@@ -189,6 +190,12 @@ def coarse_sizes(schema: Schema) -> dict[str, int]:
     if schema.sensitive:
         sizes[schema.sensitive.name] = len(schema.groups)
     return sizes
+
+
+def coarse_weights(schema: Schema, weights: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+    """The weights of the bins or categories of every column, of a model with binned features."""
+    ends = np.cumsum([*coarse_sizes(schema).values()])
+    return np.split(weights[: ends[-1]], ends[:-1])
 
 
 def _bin_names(number: Numeric) -> list[str]:

@@ -11,6 +11,7 @@ from trust.fuzzed.case import Case
 from dpfair import (
     Algorithm1,
     Algorithm2,
+    BlockLearner,
     DPFermi,
     FairPostProcessor,
     LogisticLearner,
@@ -24,6 +25,8 @@ from dpfair.data.encode import numbers
 from dpfair.methods import METHODS
 
 __all__ = ["CHOICES", "ESTIMATORS", "EXACT", "WITH_UNIT", "above_zero"]
+
+_BLOCKS = BlockLearner(**BlockLearner.quick)
 
 EXACT = ("exact rates",)
 """Estimators that are not private, whatever is declared; the labels tell them the classes."""
@@ -43,8 +46,8 @@ def _divided(method: Callable[..., Any], **settings: Any) -> Callable[[Case], An
 
     def make(case: Case) -> Any:
         unit = {} if case.unit is None else {"unit": case.unit, "rows_per_unit": 2}
-        learner = LogisticLearner(steps=2)
-        return _alone(method, 0.3, learner=learner, **settings, **unit)(case)
+        learned = {"learner": LogisticLearner(steps=2)} | settings
+        return _alone(method, 0.3, **learned, **unit)(case)
 
     return make
 
@@ -82,6 +85,7 @@ ESTIMATORS: dict[str, Callable[[Case], Any]] = {
     "sgd": _alone(PrivateLogisticRegression, steps=2, solver="sgd", batch_size=5),
     "boosting": _alone(PrivateBoosting, steps=2, trees=2, depth=2),
     "reuse": _divided(PrivateFairClassifier, mode="reuse"),
+    "blocks": _divided(PrivateFairClassifier, mode="reuse", learner=_BLOCKS),
     "odds": _divided(PrivateFairClassifier, rule={"notion": "equalized_odds"}),
     "placed": _divided(PrivateFairClassifier),
     "checked": _divided(PrivateFairClassifier, mode="reuse", division={"check_share": 0.4}),

@@ -116,6 +116,16 @@ _settings(
     arithmetic=["float64"],
 )
 _settings(
+    "blocks",
+    "learner",
+    "settings",
+    steps=[0, 21, 10**18, None, 0.5],
+    draws=[0, -1, 9, 31, 10**18, None, 0.5],
+    evidence=[0, -1, 1e999, "3", [3]],
+    clip=[0, 1e300],
+    learning_rate=[0, -1],
+)
+_settings(
     "flips",
     target=["midway", 2, -1, "upper", 0.5],
     composition=["basic"],

@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from scipy.special import expit
 from trust.mutants.registry import again, mutant, patched
 
 from dpfair.fairness import counting
-from dpfair.learners import descent, logistic
+from dpfair.learners import block_fit, blocks, descent, leaf_sums, logistic, visits
 from dpfair.methods.base import PrivateClassifier
 from dpfair.privacy import draw, events
 from dpfair.privacy.noise import Noise
@@ -87,6 +88,57 @@ def _no_exact_clip():
         return real(design, chosen, targets, parameters, 1e9, grid, **how)
 
     with patched((descent, "exact_logistic_sum", unclipped)):
+        yield
+
+
+# --- blocks of columns ---------------------------------------------------------------------
+
+
+@mutant("residuals of a block are not clipped", "replay reuse-blocks")
+def _unclipped_residuals():
+    def unclipped(labels, chance):
+        return labels - chance, leaf_sums.HESSIAN_SCALE * chance * (1 - chance)
+
+    with patched((leaf_sums, "residuals_and_hessians", unclipped)):
+        yield
+
+
+@mutant("the sensitivity of a block forgets the Hessians", "replay reuse-blocks")
+def _without_hessians():
+    with patched((visits, "SENSITIVITY", 0.5)):
+        yield
+
+
+@mutant("pairs are screened by their exact sums", "replay reuse-blocks")
+def _exact_screen():
+    real = visits.visit
+
+    class Watched(visits.CellSums):
+        def interaction(self, shape):
+            return exact[-1].interaction(shape)
+
+    def visit(draws, multiplier, cells, size, labels, odds):
+        noisy = real(draws, multiplier, cells, size, labels, odds)
+        parts = leaf_sums.residuals_and_hessians(labels, expit(odds))
+        gradients, hessians = (np.bincount(cells, part, size) for part in parts)
+        exact.append(visits.CellSums(gradients, np.maximum(2 * hessians, 1), 0.0))
+        return Watched(noisy.gradients, noisy.hessians, noisy.deviation)
+
+    exact = []
+    with patched((block_fit, "visit", visit)):
+        yield
+
+
+@mutant("histograms are grouped by their exact counts", "replay reuse-blocks")
+def _exact_masses():
+    real = blocks.noisy_histograms
+
+    def exact(draw, columns, sizes):
+        real(draw, columns, sizes)
+        pairs = zip(columns, sizes, strict=True)
+        return [np.bincount(column, minlength=size) for column, size in pairs]
+
+    with patched((blocks, "noisy_histograms", exact)):
         yield
 
 

@@ -10,6 +10,7 @@ from dpfair.audit.catalogue.method import BUDGET, Method, small_model, with_noti
 from dpfair.audit.sample import PERSON
 from dpfair.data.schema import Schema
 from dpfair.fairness.notions import NOTIONS
+from dpfair.learners.blocks import BlockLearner
 from dpfair.learners.logistic import LogisticLearner
 from dpfair.methods.algorithm2 import Algorithm2, paper_algorithm2
 from dpfair.methods.division import MODES
@@ -110,6 +111,17 @@ FAIR_METHODS = (
         "All records train and are counted, a third part checks the rule",
         mode="reuse",
         check_share=0.4,
+    ),
+    Method(
+        "reuse-blocks-unused",
+        "All records train a learner of blocks that finds none, and are counted",
+        # Pairs of a table that is declared small are not screened.
+        lambda schema, relation: fair_model(
+            replace(schema, rows=None),
+            relation,
+            mode="reuse",
+            learner=BlockLearner(steps=3, draws=10, evidence=100.0),
+        ),
     ),
     Method(
         "certified-values",
