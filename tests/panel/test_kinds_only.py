@@ -14,11 +14,11 @@ from scripts.panel.kinds_only import KindsRun, execute, lines
 CREDIT = KindsRun("credit", "bounds", "default", "reuse", 3.0, 100)
 
 
-def test_the_model_is_that_of_the_benchmark_without_the_number_of_rows():
+def test_the_model_is_that_of_the_benchmark():
     model = replace(CREDIT, facts="all").classifier()
     other = Setting("credit", 3.0, "reuse").classifier(100)
-    assert model.schema.columns == other.schema.columns
-    assert model.schema.rows is None
+    assert model.schema == other.schema
+    assert replace(CREDIT, facts="kinds").classifier().schema.rows is None
     assert (model.epsilon, model.delta, model.mode) == (other.epsilon, other.delta, other.mode)
     assert model.learner is None
 
