@@ -14,7 +14,14 @@ from scipy.stats import norm
 from dpfair.errors import BudgetError, InputError
 from dpfair.privacy.accountants import cost
 from dpfair.privacy.adaptive import filter_cost
-from dpfair.privacy.events import compose, gaussian_steps, noisy_table, step_event
+from dpfair.privacy.events import (
+    OneOfDpEvent,
+    ThresholdedDpEvent,
+    compose,
+    gaussian_steps,
+    noisy_table,
+    step_event,
+)
 from dpfair.privacy.ledger import Ledger
 
 DELTA = 1e-5
@@ -139,3 +146,23 @@ def test_the_counter_example_of_the_documentation():
     ]
     assert [float(price) for price in prices] == pytest.approx([3.677, 3.677], abs=1e-3)
     assert delta_of_choosing(3.677, 1.0, 0.836) == pytest.approx(1.99e-5, rel=0.01)
+
+
+def fits_and_naming(delta):
+    """Five fits with two scopes each, more than are tossed, and one that names words in a scope."""
+    naming = compose([ThresholdedDpEvent(40.0, delta), step_event(40.0, 1.0)])
+    scopes = [(step_event(30.0 + i, 1.0), noisy_table(0.01, "add_remove")) for i in range(5)]
+    return compose([*map(OneOfDpEvent, scopes), OneOfDpEvent((naming, scopes[0][1]))])
+
+
+@pytest.mark.parametrize("relation", ["add_remove", "replace_one"])
+def test_naming_inside_of_alternatives_costs_its_noise(relation):
+    spent = filter_cost(fits_and_naming(DELTA / 32), Fraction(3), DELTA, relation)
+    assert 0 < spent < 3
+    assert spent == filter_cost(fits_and_naming(DELTA / 1000), Fraction(3), DELTA, relation)
+
+
+@pytest.mark.parametrize(("relation", "part"), [("add_remove", 15), ("replace_one", 31)])
+def test_naming_inside_of_alternatives_needs_its_delta(relation, part):
+    with pytest.raises(BudgetError, match="undeclared values"):
+        filter_cost(fits_and_naming(DELTA / part), Fraction(3), DELTA, relation)

@@ -46,6 +46,7 @@ from dpfair.privacy.accountants import ORDERS, renyi_curve
 from dpfair.privacy.alternatives import choices
 from dpfair.privacy.events import (
     DpEvent,
+    OneOfDpEvent,
     ThresholdedDpEvent,
     from_parts,
     parts,
@@ -93,16 +94,33 @@ def filter_cost(event: DpEvent, epsilon: Fraction, delta: float, relation: str) 
 def _without_naming(paid: Counter[DpEvent], most: float, relation: str) -> Counter[DpEvent]:
     """The same noise without the deltas of naming, if these add up to ``most`` at most."""
     moved = 1 if relation == "add_remove" else 2
-    named = {leaf: n for leaf, n in paid.items() if isinstance(leaf, ThresholdedDpEvent)}
-    if moved * sum(leaf.delta * n for leaf, n in named.items()) > most:
+    others, delta = _noise_and_naming(paid)
+    if moved * delta > most:
         raise BudgetError(
             f"Jobs that find undeclared values may use {most:.3g} of this budget's delta together, "
             "and this one would exceed it: declare what earlier jobs found."
         )
-    others = Counter({leaf: n for leaf, n in paid.items() if leaf not in named})
-    for leaf, n in named.items():
-        others[step_event(leaf.noise_multiplier, 1.0, exact=True)] += n
     return others
+
+
+def _noise_and_naming(paid: Counter[DpEvent]) -> tuple[Counter[DpEvent], float]:
+    """The noise of all events and the sum of their naming deltas.
+
+    The delta of alternatives is the largest of theirs: both neighbours have the same one.
+    """
+    noise: Counter[DpEvent] = Counter()
+    delta = 0.0
+    for leaf, n in paid.items():
+        kept, own = leaf, 0.0
+        if isinstance(leaf, ThresholdedDpEvent):
+            kept, own = step_event(leaf.noise_multiplier, 1.0, exact=True), leaf.delta
+        elif isinstance(leaf, OneOfDpEvent):
+            split = [_noise_and_naming(parts(event)) for event in leaf.events]
+            kept = OneOfDpEvent(tuple(from_parts(each) for each, _ in split))
+            own = max(each for _, each in split)
+        noise[kept] += n
+        delta += n * own
+    return noise, delta
 
 
 def _dearest(event: DpEvent, rules: tuple[tuple[int, float], ...], relation: str) -> Fraction:
