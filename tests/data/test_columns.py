@@ -49,3 +49,10 @@ def test_every_attribute_is_a_fact(kind):
     assert set(names) == {field.name for field in fields(kind)} - {"name", "columns"}
     for fact in kind.facts:
         assert set(fact.used_by) <= {*FEATURES, "trees"}
+
+
+@pytest.mark.parametrize("fact", ["found", "date", "missing", "other"])
+def test_only_facts_that_a_fit_can_find_are_listed_as_found(fact):
+    assert Numeric("age", found=("edges",)).found == ("edges",)
+    with pytest.raises(SchemaError, match="no such facts"):
+        Numeric("age", found=(fact,))

@@ -121,7 +121,7 @@ def test_a_search_refuses_columns_without_categories():
 
 
 def test_the_groups_must_be_declared():
-    with pytest.raises(SchemaError, match="at least 2 values"):
+    with pytest.raises(SchemaError, match="values of 'job' must be declared"):
         KINDS.with_sensitive("job")
 
 
@@ -182,3 +182,21 @@ def test_the_precision_is_that_of_the_gaussian_mechanism(epsilon):
     multiplier = gaussian_precision(epsilon, 1e-5) ** -0.5
     spent = epsilon_of(step_event(multiplier, 1.0, exact=True), 1e-5, "add_remove")
     assert spent == pytest.approx(epsilon, rel=0.01)
+
+
+def test_facts_that_a_fit_found_are_not_free_for_another_fit():
+    X, y = people()
+    first = PrivateFairClassifier(3, schema=KINDS, random_state=1).fit(X, y)
+    second = PrivateFairClassifier(3, schema=first.schema_, random_state=2).fit(X, y)
+    assert [step.name for step in second.plan_.steps] == [step.name for step in first.plan_.steps]
+    assert second.schema_.declared() == KINDS
+    assert "Found privately, within the budget" in str(second.certificate_)
+
+
+@pytest.mark.parametrize("groups", ["job", ["sex", "job"]])
+def test_groups_are_not_found(groups):
+    X, y = people()
+    model = PrivateFairClassifier(3, schema=KINDS, random_state=1).fit(X, y)
+    for schema in (KINDS, model.schema_):
+        with pytest.raises(SchemaError, match="values of 'job' must be declared"):
+            schema.with_sensitive(groups)

@@ -377,9 +377,13 @@ class Levels:
         return {"name": self.name, "values": list(self.values)}
 
 
+NOT_FOUND = ("found", "date", "missing")
+"""Facts about how values are written; no fit finds them."""
+
+
 def _check_found(column: Column) -> None:
     object.__setattr__(column, "found", tuple(column.found))
-    known = {fact.name for fact in column.facts if fact.name != "found"}
+    known = {fact.name for fact in column.facts if fact.name not in NOT_FOUND}
     if len(set(column.found)) != len(column.found) or not known.issuperset(column.found):
         raise SchemaError(f"Column {column.name!r} has no such facts to be found.")
 

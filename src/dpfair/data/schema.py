@@ -322,6 +322,11 @@ class Schema:
                 raise SchemaError(
                     f"The schema has no categorical column {wanted!r} to form groups."
                 )
+            if found.unbounded or "values" in found.found:
+                raise SchemaError(
+                    f"The values of {wanted!r} must be declared in the schema to form groups: "
+                    "a fit does not find groups."
+                )
             chosen.append(found)
         outcomes = [Levels(c.name, c.values) for c in chosen]
         if len(chosen) == 1:
