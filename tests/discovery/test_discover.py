@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from dpfair import (
+    Algorithm2,
     LedgerFile,
     PrivateFairClassifier,
     PrivateLogisticRegression,
@@ -120,11 +121,6 @@ def test_a_search_refuses_columns_without_categories():
         search.plan(KINDS)
 
 
-def test_the_groups_must_be_declared():
-    with pytest.raises(SchemaError, match="values of 'job' must be declared"):
-        KINDS.with_sensitive("job")
-
-
 def test_as_a_job_it_is_charged_and_states_its_cost(tmp_path):
     X, y = people()
     path = tmp_path / "people.ledger"
@@ -200,3 +196,23 @@ def test_groups_are_not_found(groups):
     for schema in (KINDS, model.schema_):
         with pytest.raises(SchemaError, match="values of 'job' must be declared"):
             schema.with_sensitive(groups)
+
+
+def test_after_a_job_nothing_more_is_found(tmp_path):
+    X, y = people()
+    found = discover_schema(X, KINDS, epsilon=1.0, random_state=3)
+    model = PrivateFairClassifier(3, schema=found, random_state=1)
+    age, job, _ = found.columns
+    unbounded = replace(found, columns=(age, job, Numeric("gain")))
+    with pytest.raises(InputError, match="still leaves out bounds or categories of 'gain'"):
+        model.set_params(schema=unbounded).plan()
+    without_edges = replace(found, columns=(age, job, Numeric("gain", (0, 5000))))
+    model.set_params(schema=without_edges).fit(X, y)
+    assert model.schema_ == without_edges
+    save_model(model, tmp_path / "m.dpfair")
+    assert load_model(tmp_path / "m.dpfair").schema_ == without_edges
+
+
+def test_costs_that_are_added_up_have_no_room_for_discovery():
+    with pytest.raises(InputError, match="basic composition needs a schema with all"):
+        Algorithm2(3, schema=KINDS, composition="basic").plan()

@@ -11,7 +11,7 @@ from dpfair.certificate.fairness import FairnessClaim
 from dpfair.certificate.parity import parity_claim
 from dpfair.data.records import Records
 from dpfair.data.schema import Schema
-from dpfair.errors import BudgetError
+from dpfair.errors import BudgetError, InputError
 from dpfair.fairness.counting import release_accepted, table_events
 from dpfair.fairness.release import HALF, Release
 from dpfair.fairness.rules import parity_rule
@@ -113,6 +113,11 @@ class Algorithm2(PrivateClassifier):
 
     def make_plan(self, schema: Schema, budget: Budget, facts: Facts) -> FitPlan:
         """Training on one scope, and the groups' rates on the other."""
+        if schema.unbounded and budget.composition == "basic":
+            raise InputError(
+                "Algorithm 2 with basic composition needs a schema with all bounds and categories: "
+                "the paper has no budget to find them. Declare them, or use composition='tight'."
+            )
         tables = len(schema.groups) if self.public_sizes else 1
         release, left = self._divide(budget, tables)
         events = table_events(

@@ -239,6 +239,15 @@ class PrivateClassifier(NestedSettings, DecisionMaker, ClassifierMixin, BaseEsti
     ) -> tuple[Step, ...]:
         binned = getattr(self.make_learner(), "uses_bins", True)
         fine = self.finds_bins and binned and self.discovery_share > 0 and worth_binning(schema)
+        if schema.discovery is not None:
+            fine = False  # one discovery for a schema: its file says which facts it found
+            if schema.unbounded:
+                names = ", ".join(repr(c.name) for c in schema.columns if c.unbounded)
+                raise InputError(
+                    "Facts of this schema were found by an earlier job, and it still leaves out "
+                    f"bounds or categories of {names}. Declare them, or leave them out of the "
+                    "schema that the job completes."
+                )
         if not (schema.unbounded or fine):
             return ()
         if not 0 < self.discovery_share < 1:
