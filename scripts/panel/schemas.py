@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import MISSING, replace
+from dataclasses import replace
 
 import polars as pl
 
@@ -13,19 +13,15 @@ from scripts.panel.prepare import Prepared
 
 __all__ = [
     "FACTS",
-    "KINDS_READY",
     "SHIPPED_FACTS",
     "bounds_only",
     "bounds_schema",
-    "kinds_only",
     "outward",
     "panel_schema",
     "stated",
 ]
 
-KINDS_READY = Numeric.__dataclass_fields__["bounds"].default is not MISSING
-"""Whether this version can find bounds and categories privately."""
-FACTS = ("bounds", "kinds") if KINDS_READY else ("bounds",)
+FACTS = ("bounds", "kinds")
 SHIPPED_FACTS = ("all", *FACTS)
 
 
@@ -38,7 +34,7 @@ def stated(schema: Schema, facts: str) -> Schema:
     """A schema with ``all`` its facts, with ``bounds`` and categories, or with ``kinds`` only."""
     if facts == "all":
         return schema
-    return bounds_only(schema) if facts == "bounds" else kinds_only(schema)
+    return bounds_only(schema) if facts == "bounds" else schema.kinds_only()
 
 
 def bounds_schema(data: Prepared) -> Schema:
@@ -62,12 +58,6 @@ def bounds_only(schema: Schema) -> Schema:
     return replace(schema, columns=columns, crosses=(), rows=None)
 
 
-def kinds_only(schema: Schema) -> Schema:
-    """The kinds of the columns, the label and the groups, without any other fact."""
-    columns = tuple(_kind(column) for column in schema.columns)
-    return replace(schema, columns=columns, crosses=(), rows=None)
-
-
 def outward(low: float, high: float) -> tuple[float, float]:
     """Bounds around two numbers, in steps of a tenth of the next larger power of ten.
 
@@ -85,7 +75,3 @@ def _column(values: pl.Series) -> Column:
     if values.dtype == pl.String:
         return Categorical(values.name, tuple(sorted(values.drop_nulls().unique().to_list())))
     return Numeric(values.name, outward(float(values.min()), float(values.max())))
-
-
-def _kind(column: Column) -> Column:
-    return type(column)(column.name)  # type: ignore[call-arg]

@@ -25,9 +25,9 @@ from dpfair.learners.boosting import BoostingLearner
 from dpfair.learners.descent import FlatClip
 from dpfair.learners.features import design
 from dpfair.learners.logistic import LogisticLearner
-from dpfair.methods.base import TRAIN
 from dpfair.methods.dp_fermi import DPFermi
 from dpfair.methods.search import right_and_wrong
+from dpfair.methods.training import TRAIN
 from dpfair.privacy.assumptions import Assumption
 from dpfair.privacy.events import noisy_table
 from dpfair.privacy.plan import Step

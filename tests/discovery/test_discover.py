@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import numpy as np
 import polars as pl
 import pytest
+from sample_models import rewritten
 
 from dpfair import (
     Algorithm2,
@@ -23,7 +25,14 @@ from dpfair import (
 from dpfair.data.columns import Categorical, Levels, Numeric
 from dpfair.data.encode import encode
 from dpfair.discovery.discover import Discovery, gaussian_precision
-from dpfair.errors import AccuracyWarning, BudgetError, InputError, SchemaError
+from dpfair.errors import (
+    AccuracyWarning,
+    BudgetError,
+    InputError,
+    ModelFileError,
+    SchemaError,
+)
+from dpfair.models.file import model_from_bytes
 from dpfair.privacy.accountants import epsilon_of
 from dpfair.privacy.events import step_event
 from dpfair.privacy.ledger import Ledger
@@ -216,3 +225,50 @@ def test_after_a_job_nothing_more_is_found(tmp_path):
 def test_costs_that_are_added_up_have_no_room_for_discovery():
     with pytest.raises(InputError, match="basic composition needs a schema with all"):
         Algorithm2(3, schema=KINDS, composition="basic").plan()
+
+
+def test_a_job_for_persons_says_so(tmp_path):
+    X, y = people()
+    X = X.with_columns(person=pl.Series(np.arange(len(X)) // 2))
+    found = discover_schema(
+        X,
+        KINDS,
+        epsilon=1.0,
+        unit="person",
+        rows_per_unit=2,
+        relation="replace_one",
+        random_state=1,
+    )
+    assert Schema.from_toml(found.to_toml()) == found
+    text = str(PrivateFairClassifier(3, schema=found).fit(X, y).certificate_)
+    assert "for every person (column 'person'), if one is replaced" in text
+
+
+def test_found_words_leave_room_in_a_file(monkeypatch):
+    """The frequent words stay, and what is added is not longer than the plan says."""
+    monkeypatch.setattr("dpfair.discovery.discover._MOST_TEXT", 2000)
+    words = [f"{i:02d}" + "\N{SNOWMAN}" * 20 for i in range(60)]
+    table = pl.DataFrame({"job": [w for i, w in enumerate(words) for _ in range(200 - i)]})
+    schema = Schema((Categorical("job"),), Levels("repaid", ("no", "yes")))
+    discovery = Discovery(schema, 5.0, 1e-3)
+    receipt = Ledger(100, 0.1, noise=Noise(1)).charge(discovery.event, scope="", purpose="find")
+    found = discovery.find(encode(table, schema), receipt)
+    assert 5 < len(found.categorical[0].values) < 20
+    assert words[0] in found.categorical[0].values
+    added = len(json.dumps(found.to_dict())) - len(json.dumps(schema.to_dict()))
+    assert 1000 < added <= discovery.most_text == 2000
+
+
+def test_a_file_that_calls_declared_facts_found_is_refused(tmp_path):
+    """Facts that a fit finds are paid for; a file with the label alone did not pay."""
+    X, y = people()
+    columns = (Numeric("age", (0, 100)), Categorical("job", ("clerk", "farmer", "nurse")))
+    declared = replace(KINDS, columns=columns)
+    path = save_model(PrivateFairClassifier(2, schema=declared).fit(X, y), tmp_path / "m.dpfair")
+
+    def forge(header):
+        [_, job] = header["schema"]["columns"]
+        job["found"] = ["values"]
+
+    with pytest.raises(ModelFileError, match="not what the budget leads to"):
+        model_from_bytes(rewritten(path.read_bytes(), forge))

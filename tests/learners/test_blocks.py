@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from learners.recording import Recording
 
 from dpfair import (
     BlockLearner,
@@ -170,19 +171,6 @@ def test_without_interactions_the_descent_goes_on():
     assert set(blocks.tensors()) == {"weights"}
     linear = trained(LogisticLearner(), words(6), records)
     assert accuracy(blocks, test) == pytest.approx(accuracy(linear, test), abs=0.01)
-
-
-class Recording(Noise):
-    """Remembers questions and answers, or gives the answers of another run."""
-
-    def __init__(self, answers=None):
-        super().__init__(5)
-        self.questions, self.answers, self.given = [], [], answers
-
-    def answer(self, question, noisy):
-        self.questions.append(question)
-        self.answers.append(noisy() if self.given is None else self.given[len(self.answers)])
-        return self.answers[-1]
 
 
 @pytest.mark.parametrize("evidence", [None, 1000.0])

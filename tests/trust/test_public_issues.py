@@ -42,7 +42,7 @@ from dpfair.fairness.laplace_sums import noise_masses, noise_quantile
 from dpfair.fairness.rules import Rule
 from dpfair.learners.features import design
 from dpfair.methods.algorithm2 import Algorithm2
-from dpfair.methods.base import TRAIN
+from dpfair.methods.training import TRAIN
 from dpfair.privacy.accountants import epsilon
 from dpfair.privacy.events import gaussian_steps, noisy_table, step_event
 from dpfair.privacy.noise import noise_from

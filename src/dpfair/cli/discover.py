@@ -57,37 +57,27 @@ def discover(
     several fits; these have no certified gap, because their records were used before.
     """
     from dpfair.cli.paying import keep_numbers, kept_numbers
-    from dpfair.discovery.job import discover_schema, discovery_payment
+    from dpfair.discovery.job import DiscoveryJob
 
     check_writable(out, inputs=[schema, data_file(data)])
     to = charge_to(ledger, scope, key, new_scope)
     declared = Schema.load(schema)
-    how = {"relation": relation, "unit": unit, "rows_per_unit": rows_per_unit, "ledger": to}
+    job = DiscoveryJob(declared, epsilon, delta, relation, unit, rows_per_unit)
     if dry_run:
-        _, plan = discovery_payment(declared, epsilon, delta, **how)  # type: ignore[arg-type]
+        plan = job.payment(to).plan
         if as_json:
             print_json({"dry_run": True, "plan": plan.to_json()})
         else:
             print_account(plan.total(), "It would charge:")
         return
-    earlier = kept_numbers(
-        to,
-        lambda: discovery_payment(declared, epsilon, delta, **how),  # type: ignore[arg-type]
-    )
+    earlier = kept_numbers(to, lambda: job.payment(to))
     if earlier is not None:
         found = Schema.from_dict(earlier)
     else:
         with working("reading the records"):
             frame = read_data(data, declared.file)
         with working("counting"):
-            found = discover_schema(
-                frame,
-                declared,
-                epsilon=epsilon,
-                delta=delta,
-                random_state=seed,
-                **how,  # type: ignore[arg-type]
-            )
+            found = job.find(frame, to, seed)
         keep_numbers(to, found.to_dict())
     if out is not None:
         write_file(out, found.to_toml().encode())

@@ -20,8 +20,9 @@ class Records:
     category, or one past the last for *other*. ``irregular`` marks the records with a value that
     is missing, out of bounds or undeclared. ``units`` has the person that each record belongs to.
 
-    A column without bounds has its numbers as they are. A column without categories has the places
-    of its ``words``, by the name of the column: all that occur, so they are private.
+    A column without bounds has all numbers of the grid that they are counted on. A column without
+    categories has the places of its ``words``, by the name of the column: all that occur, so they
+    are private.
     """
 
     numeric: NDArray[np.float64]

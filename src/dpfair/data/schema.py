@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -51,34 +51,47 @@ class EarlierCost:
     """What it cost the records of a table to find facts in them, before a fit.
 
     >>> print(EarlierCost(0.3, 1e-6))
-    facts were found in the same records before, at epsilon = 0.3 and delta = 1e-06
+    facts were found in the same records before, at epsilon = 0.3 and delta = 1e-06 for every record
+
+    ``unit`` is the column of persons, if they were protected instead of single records.
     """
 
     epsilon: float
     delta: float
     private: bool = True
+    relation: str = "add_remove"
+    unit: str | None = None
 
     def __post_init__(self) -> None:
         if not (0 < self.epsilon < math.inf and 0 < self.delta < 1):
             raise SchemaError("Expected epsilon > 0 and a delta between 0 and 1 of a discovery.")
+        if self.relation not in ("add_remove", "replace_one"):
+            raise SchemaError("Expected a relation of add_remove or replace_one of a discovery.")
+        if self.unit is not None:
+            column_name(self.unit)
 
     @classmethod
     def from_dict(cls, data: dict[str, Any], where: str) -> EarlierCost:
         """Read it from an entry of a file."""
-        known_entries(data, ("epsilon", "delta", "private"), where)
+        known_entries(data, [f.name for f in fields(cls)], where)
         return cls(
             number(data["epsilon"], "epsilon"),
             number(data["delta"], "delta"),
             flag(data["private"], "private"),
+            data["relation"],
+            data.get("unit"),
         )
 
     def to_dict(self) -> dict[str, Any]:
         """The entry of a file."""
-        return {"epsilon": self.epsilon, "delta": self.delta, "private": self.private}
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
     def __str__(self) -> str:
-        before = "facts were found in the same records before"
-        return f"{before}, at epsilon = {self.epsilon:g} and delta = {self.delta:g}"
+        before = "facts were found in the same records before, at"
+        whom = "record" if self.unit is None else f"person (column {self.unit!r})"
+        if self.relation == "replace_one":
+            whom += ", if one is replaced"
+        return f"{before} epsilon = {self.epsilon:g} and delta = {self.delta:g} for every {whom}"
 
 
 @dataclass(frozen=True)
@@ -166,7 +179,7 @@ class Schema:
             kind="source",
             read=lambda value, name: EarlierCost.from_dict(value, name),
             show=lambda cost: str(cost),
-            form="`epsilon`, `delta` and `private`",
+            form="`epsilon`, `delta`, `private`, `relation`, `unit`",
             doc="Written by `dpfair schema discover`: what it cost the records to find facts in "
             "them. It adds to the cost of a fit.",
             write=lambda cost: None if cost is None else cost.to_dict(),

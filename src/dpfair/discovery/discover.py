@@ -16,6 +16,7 @@ the counted records depend on the model that they certify.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
@@ -28,7 +29,7 @@ from dpfair.data.records import Records
 from dpfair.data.schema import Schema
 from dpfair.data.text import is_text
 from dpfair.discovery.grids import grid_cells, grid_of
-from dpfair.discovery.numbers import USUAL_SHARE, found_numeric
+from dpfair.discovery.numbers import MOST_BINS, USUAL_SHARE, found_numeric
 from dpfair.privacy.events import DpEvent, ThresholdedDpEvent, compose, step_event
 from dpfair.privacy.histograms import histogram_deviation, noisy_histograms
 from dpfair.privacy.ledger import Receipt
@@ -49,8 +50,10 @@ NAMING_SHARE = 0.02
 """The part of delta for single values and words that nobody else has."""
 
 
-# What is found must fit into a model file: cells of all columns together, and letters of a word.
-_MOST_WORDS, _MOST_CELLS, _MOST_LETTERS = 1000, 100_000, 200
+# What is found must fit into a model file: cells of all columns together, letters of a word, of the
+# words of all columns, and of the facts of a number (mostly its edges, five for a bin at most).
+_MOST_WORDS, _MOST_CELLS, _MOST_LETTERS, _MOST_TEXT = 1000, 100_000, 200, 1 << 20
+_NUMBER_TEXT = 125 * MOST_BINS + 250
 _SPIKY_CELLS = 1024
 
 FEWEST_ROWS = 2000
@@ -126,6 +129,15 @@ class Discovery:
         """The cost of all counts."""
         return compose([self.counting, *([self.naming] if self.naming else [])])
 
+    @property
+    def most_text(self) -> int:
+        """How many letters the found facts add to a file, at most."""
+        return _NUMBER_TEXT * len(self.numeric) + (_MOST_TEXT if self._words else 0)
+
+    @property
+    def _words(self) -> tuple[Categorical, ...]:
+        return tuple(c for c in self.named if isinstance(c, Categorical))
+
     def find(self, records: Records, receipt: Receipt) -> Schema:
         """The schema with the facts that the noisy counts of the records show.
 
@@ -158,9 +170,9 @@ class Discovery:
                 may_be_spiky=len(self.numeric) <= _MOST_CELLS // _SPIKY_CELLS,
             )
         most = min(_MOST_WORDS, _MOST_CELLS // self.tables)
-        for word in self.named:
-            if isinstance(word, Categorical):
-                found[word.name] = _found_words(word, named[word.name], total, most)
+        for word in self._words:
+            text = _MOST_TEXT // len(self._words)
+            found[word.name] = _found_words(word, named[word.name], total, most, text)
         columns = tuple(found.get(c.name, c) for c in self.schema.columns)
         return replace(self.schema, columns=columns)
 
@@ -181,11 +193,18 @@ def _single_values(
 
 
 def _found_words(
-    column: Categorical, named: Mapping[str, int], total: float, most_words: int
+    column: Categorical,
+    named: Mapping[str, int],
+    total: float,
+    most_words: int,
+    most_text: int,
 ) -> Categorical:
-    by_count = sorted(named, key=lambda word: (-named[word], word))
-    values = tuple(sorted(by_count[:most_words]))
-    most = max(named, key=lambda word: (named[word], word), default=None)
+    """The most frequent words, as many as a file has room for."""
+    by_count = sorted(named, key=lambda word: (-named[word], word))[:most_words]
+    # As a file writes them, with a comma; the file also has an entry of the column.
+    lengths = np.cumsum([200, *(len(json.dumps(word)) + 2 for word in by_count)])
+    values = tuple(sorted(by_count[: int((lengths[1:] <= most_text).sum())]))
+    most = max(values, key=lambda word: (named[word], word), default=None)
     usual = most if most is not None and named[most] > USUAL_SHARE * total > 0 else None
     found = ("values",) if usual is None else ("usual", "values")
     return replace(column, values=values, usual=usual, found=found)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +13,12 @@ from dpfair.discovery.discover import NAMING_SHARE, Discovery
 from dpfair.errors import InputError
 from dpfair.privacy.accountants import calibrate_event
 from dpfair.privacy.events import exact_epsilon
-from dpfair.privacy.noise import Noise, noise_source
+from dpfair.privacy.noise import noise_source
 from dpfair.privacy.payment import ChargeTo, Payment
 from dpfair.privacy.plan import Budget, FitPlan, Step
 from dpfair.privacy.split import bound_units
 
-__all__ = ["discover_schema", "discovery_payment", "discovery_plan"]
+__all__ = ["DiscoveryJob", "discover_schema"]
 
 DISCOVERING = "find undeclared facts of the columns"
 
@@ -65,82 +65,83 @@ def discover_schema(
     >>> "Bachelors" in found.columns[3].values
     True
     """
-    payment, plan = discovery_payment(
-        schema,
-        epsilon,
-        delta,
-        relation=relation,
-        unit=unit,
-        rows_per_unit=rows_per_unit,
-        ledger=ledger,
-        noise=noise_source(random_state),
-    )
-    # Neither groups nor labels are needed.
-    records = encode(table, replace(schema, sensitive=None, crosses=()))
-    if unit is not None:
-        persons = as_texts(get_column(table, unit))
-        records = records.take(bound_units(persons, rows_per_unit))
-    run = payment.pay()
-    [step] = plan.steps
-    found: Schema = step.how.find(records, run[step.name])
-    run.close()
-    cost = EarlierCost(float(epsilon), delta, private=run.ledger.private)
-    return replace(schema, columns=found.columns, discovery=cost)
+    job = DiscoveryJob(schema, epsilon, delta, relation, unit, rows_per_unit)
+    return job.find(table, ledger, random_state)
 
 
-def discovery_payment(
-    schema: Schema,
-    epsilon: float,
-    delta: float,
-    *,
-    relation: str = "add_remove",
-    unit: str | None = None,
-    rows_per_unit: int = 1,
-    ledger: ChargeTo | str | Path | None = None,
-    noise: Noise | None = None,
-) -> tuple[Payment, FitPlan]:
-    """Check that the job can be paid for, before any record is read."""
-    how: dict[str, Any] = {"relation": relation, "unit": unit, "rows_per_unit": rows_per_unit}
-    plan = discovery_plan(schema, epsilon, delta, **how)
-    payment = Payment(
-        ledger,
-        plan,
-        Noise() if noise is None else noise,
-        purpose="discover a schema",
-        settings={"epsilon": float(epsilon), "delta": delta, "schema": schema.to_dict(), **how},
-        unit=unit,
-        leaks=[] if schema.reviewed else ["the schema is not reviewed"],
-        plan_at=lambda other: discovery_plan(schema, other, delta, **how).event,
-    )
-    return payment, plan
+@dataclass(frozen=True)
+class DiscoveryJob:
+    """What is to be found, and what it may cost; see :func:`discover_schema`."""
 
+    schema: Schema
+    epsilon: float
+    delta: float = 1e-6
+    relation: str = "add_remove"
+    unit: str | None = None
+    rows_per_unit: int = 1
 
-def discovery_plan(
-    schema: Schema,
-    epsilon: float,
-    delta: float,
-    *,
-    relation: str = "add_remove",
-    unit: str | None = None,
-    rows_per_unit: int = 1,
-) -> FitPlan:
-    """What :func:`discover_schema` will charge, before any record is read."""
-    if schema.discovery is not None:
-        raise InputError("Facts of this schema were found before: start from the declared one.")
-    if not schema.open:
-        raise InputError("The schema declares all facts: there is nothing to find.")
-    if unit is None and rows_per_unit != 1:
-        raise InputError("rows_per_unit needs unit, the column that identifies a person.")
-    budget = Budget(exact_epsilon(epsilon), delta, relation, rows_per_unit=rows_per_unit)
+    def plan(self) -> FitPlan:
+        """What will be charged, before any record is read."""
+        if self.schema.discovery is not None:
+            raise InputError("Facts of this schema were found before: start from the declared one.")
+        if not self.schema.open:
+            raise InputError("The schema declares all facts: there is nothing to find.")
+        if self.unit is None and self.rows_per_unit != 1:
+            raise InputError("rows_per_unit needs unit, the column that identifies a person.")
+        epsilon = exact_epsilon(self.epsilon)
+        budget = Budget(epsilon, self.delta, self.relation, rows_per_unit=self.rows_per_unit)
 
-    def with_noise(multiplier: float) -> Discovery:
-        return Discovery(schema, multiplier**-2, NAMING_SHARE * budget.row_delta)
+        def with_noise(multiplier: float) -> Discovery:
+            return Discovery(self.schema, multiplier**-2, NAMING_SHARE * budget.row_delta)
 
-    multiplier = calibrate_event(
-        lambda noise: with_noise(noise).event,
-        float(budget.row_epsilon),
-        budget.row_delta,
-        relation=relation,
-    )
-    found = with_noise(multiplier)
-    return FitPlan(budget, (Step("discover", "", DISCOVERING, found.event, how=found),))
+        multiplier = calibrate_event(
+            lambda noise: with_noise(noise).event,
+            float(budget.row_epsilon),
+            budget.row_delta,
+            relation=self.relation,
+        )
+        found = with_noise(multiplier)
+        return FitPlan(budget, (Step("discover", "", DISCOVERING, found.event, how=found),))
+
+    def payment(
+        self, ledger: ChargeTo | str | Path | None, random_state: int | None = None
+    ) -> Payment:
+        """Check that the job can be paid for, before any record is read."""
+        return Payment(
+            ledger,
+            self.plan(),
+            noise_source(random_state),
+            purpose="discover a schema",
+            settings={
+                "epsilon": float(self.epsilon),
+                "delta": self.delta,
+                "schema": self.schema.to_dict(),
+                "relation": self.relation,
+                "unit": self.unit,
+                "rows_per_unit": self.rows_per_unit,
+            },
+            unit=self.unit,
+            leaks=[] if self.schema.reviewed else ["the schema is not reviewed"],
+            plan_at=lambda epsilon: replace(self, epsilon=epsilon).plan().event,
+        )
+
+    def find(
+        self,
+        table: Any,
+        ledger: ChargeTo | str | Path | None = None,
+        random_state: int | None = None,
+    ) -> Schema:
+        """The completed schema."""
+        payment = self.payment(ledger, random_state)
+        # Neither groups nor labels are needed.
+        records = encode(table, replace(self.schema, sensitive=None, crosses=()))
+        if self.unit is not None:
+            persons = as_texts(get_column(table, self.unit))
+            records = records.take(bound_units(persons, self.rows_per_unit))
+        run = payment.pay()
+        [step] = run.plan.steps
+        found: Schema = step.how.find(records, run[step.name])
+        run.close()
+        private = run.ledger.private
+        cost = EarlierCost(float(self.epsilon), self.delta, private, self.relation, self.unit)
+        return replace(self.schema, columns=found.columns, discovery=cost)

@@ -14,7 +14,7 @@ from dpfair.data.columns import Numeric
 from dpfair.discovery.density import smooth_masses
 from dpfair.discovery.grids import grid_cells, grid_of
 
-__all__ = ["found_numeric"]
+__all__ = ["MOST_BINS", "USUAL_SHARE", "found_numeric"]
 
 Floats = NDArray[np.float64]
 
@@ -164,7 +164,7 @@ def _round_inside(low: float, high: float, part: float) -> float:
 
 
 def _standard(masses: _Masses) -> tuple[float, float]:
-    """Mean and standard deviation, with four digits; (0, 1) if nothing can be seen."""
+    """Mean and standard deviation, in thousandths of the latter; (0, 1) if nothing can be seen."""
     middles = np.concatenate(
         [[masses.cuts[0]], (masses.cuts[:-1] + masses.cuts[1:]) / 2, [masses.cuts[-1]]]
     )
@@ -174,4 +174,6 @@ def _standard(masses: _Masses) -> tuple[float, float]:
         return 0.0, 1.0
     mean = float(np.average(places, weights=weights))
     spread = math.sqrt(float(np.average((places - mean) ** 2, weights=weights)))
-    return float(f"{mean:.4g}"), float(f"{spread:.4g}") if spread > 0 else 1.0
+    if not spread > 0:
+        return mean, 1.0
+    return round(mean, 3 - math.floor(math.log10(spread))), float(f"{spread:.4g}")

@@ -10,10 +10,8 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from fractions import Fraction
 from typing import Any, ClassVar, Self
 
 from dp_accounting.dp_event import NoOpDpEvent
@@ -32,19 +30,8 @@ from dpfair.certificate.privacy import (
 )
 from dpfair.certificate.search import search_of, winners_certificate
 from dpfair.data.describe import facts_phrase, found_phrases
-from dpfair.data.encode import completed
-from dpfair.data.records import Records
 from dpfair.data.schema import Schema
-from dpfair.discovery.discover import (
-    FEWEST_ROWS,
-    NAMING_SHARE,
-    SHARE,
-    Discovery,
-    gaussian_precision,
-    worth_binning,
-)
 from dpfair.errors import (
-    AccuracyWarning,
     BudgetError,
     FairnessWarning,
     InputError,
@@ -52,8 +39,6 @@ from dpfair.errors import (
 )
 from dpfair.fairness.coins import COINS
 from dpfair.fairness.release import REUSED, UNDECLARED, dependence_of
-from dpfair.learners.logistic import LogisticLearner
-from dpfair.learners.protocols import Learner, Scorer, Tensors, TrainingBudget
 from dpfair.methods.deciding import DecisionMaker
 from dpfair.methods.fitted import Fitted
 from dpfair.methods.inputs import (
@@ -63,28 +48,25 @@ from dpfair.methods.inputs import (
 from dpfair.methods.limits import check_plan
 from dpfair.methods.progress import progress_bar, stage
 from dpfair.methods.settings import NestedSettings
+from dpfair.methods.training import DISCOVER, TRAIN, Training, check_learner
 from dpfair.privacy.assumptions import NO_FACTS, Facts
-from dpfair.privacy.events import DpEvent, exact_epsilon, pure_epsilon, scopes_overlap
+from dpfair.privacy.events import exact_epsilon, scopes_overlap
 from dpfair.privacy.ledger import Ledger
 from dpfair.privacy.noise import Noise, noise_source
 from dpfair.privacy.payment import Payment, job_digest
-from dpfair.privacy.plan import Budget, FitPlan, Run, Step
+from dpfair.privacy.plan import Budget, FitPlan, Run
 from dpfair.privacy.split import bound_units
 
-__all__ = ["DISCOVER", "TRAIN", "TRAINING", "PrivateClassifier"]
-
-TRAIN = "train"
-"""The name of the step that trains, in every plan that has one."""
-
-TRAINING = "train the scorer"
-
-DISCOVER = "discover"
-"""The name of the step that finds undeclared facts of the schema."""
-
-DISCOVERING = "find undeclared facts of the columns"
+__all__ = ["PrivateClassifier"]
 
 
-class PrivateClassifier(NestedSettings, DecisionMaker, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class PrivateClassifier(
+    NestedSettings,
+    Training,
+    DecisionMaker,
+    ClassifierMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
     """A binary classifier whose fit is planned, paid for and certified.
 
     Attributes
@@ -132,15 +114,6 @@ class PrivateClassifier(NestedSettings, DecisionMaker, ClassifierMixin, BaseEsti
     public_sizes: bool = False
     """Whether group sizes are taken as public."""
 
-    discovery_share: float = SHARE
-    """The part of the training budget that finds undeclared facts of the schema."""
-
-    finds_bins: ClassVar[bool] = False
-    """Whether bins are found for columns whose bounds are declared; published methods have none."""
-
-    stated_training: DpEvent | None = None
-    """The event of a training that a file states, while it is checked; a fit finds its own."""
-
     tables: ClassVar[tuple[str, ...]] = ()
     """The released tables that a model keeps, by the names of their steps."""
 
@@ -164,15 +137,6 @@ class PrivateClassifier(NestedSettings, DecisionMaker, ClassifierMixin, BaseEsti
         """The fit itself; every answer about a record is drawn from ``run[step]``."""
         raise NotImplementedError
 
-    def make_learner(self) -> Learner:
-        """What trains the scorer, for methods that use a learner."""
-        learner: Learner | None = getattr(self, "learner", None)
-        return LogisticLearner() if learner is None else learner
-
-    def restore(self, tensors: Tensors) -> Scorer:
-        """The scorer of a file."""
-        return self.make_learner().restore(self.schema_, tensors)
-
     def choose(self, fitted: Fitted) -> Fitted:
         """The same with the rule that follows from its releases; reads no record."""
         return fitted
@@ -194,81 +158,7 @@ class PrivateClassifier(NestedSettings, DecisionMaker, ClassifierMixin, BaseEsti
         validate.one_of(COINS, coins=self.coins)
         if self.unit is None and self.rows_per_unit != 1:
             raise InputError("rows_per_unit needs unit, the column that identifies a person.")
-        _check_learner(getattr(self, "learner", None))
-
-    # What a method uses.
-
-    def training_steps(
-        self,
-        schema: Schema,
-        budget: Budget,
-        *,
-        epsilon: Fraction | None = None,
-        scope: str = "",
-        share: float = 1.0,
-        others: Sequence[Step] = (),
-    ) -> tuple[Step, ...]:
-        """The step that trains the learner, with what the other steps of its scope leave.
-
-        ``epsilon`` is what a record of the scope may cost in all; None: the whole budget. A step
-        that finds undeclared facts of the schema in the same scope comes first, if it is needed.
-        """
-        most = float(budget.row_epsilon if epsilon is None else epsilon)
-        events = [step.event for step in others if step.scope in ("", scope)]
-        first = self._discovery_steps(schema, budget, most, scope, events)
-        training = self.make_learner().plan(
-            schema,
-            TrainingBudget(
-                most,
-                budget.row_delta,
-                budget.relation,
-                share,
-                (*(step.event for step in first), *events),
-                self.stated_training,
-            ),
-        )
-        return (*first, Step(TRAIN, scope, TRAINING, training.event, how=training))
-
-    def _discovery_steps(
-        self,
-        schema: Schema,
-        budget: Budget,
-        epsilon: float,
-        scope: str,
-        others: Sequence[DpEvent],
-    ) -> tuple[Step, ...]:
-        binned = getattr(self.make_learner(), "uses_bins", True)
-        fine = self.finds_bins and binned and self.discovery_share > 0 and worth_binning(schema)
-        if schema.discovery is not None:
-            fine = False  # one discovery for a schema: its file says which facts it found
-            if schema.unbounded:
-                names = ", ".join(repr(c.name) for c in schema.columns if c.unbounded)
-                raise InputError(
-                    "Facts of this schema were found by an earlier job, and it still leaves out "
-                    f"bounds or categories of {names}. Declare them, or leave them out of the "
-                    "schema that the job completes."
-                )
-        if not (schema.unbounded or fine):
-            return ()
-        if not 0 < self.discovery_share < 1:
-            raise InputError("Expected a share in (0, 1) for finding bounds and categories.")
-        pure = sum(float(spent) for event in others if (spent := pure_epsilon(event)) is not None)
-        left = gaussian_precision(max(epsilon - pure, epsilon / 2), budget.row_delta)
-        if budget.relation == "replace_one":  # it moves every count twice as far
-            left /= 4
-        found = Discovery(
-            schema,
-            precision=self.discovery_share * left,
-            delta=NAMING_SHARE * budget.row_delta,
-            fine=fine,
-        )
-        return (Step(DISCOVER, scope, DISCOVERING, found.event, how=found),)
-
-    def train_scorer(self, records: Records, run: Run) -> Scorer:
-        """Train the learner as planned on the records of a declared group and label."""
-        return self.make_learner().train(
-            run.plan[TRAIN].how, records.declared(), self.schema_, run[TRAIN], run.progress
-        )
+        check_learner(getattr(self, "learner", None))
 
     # What is the same for all of them.
 
@@ -404,7 +294,7 @@ class PrivateClassifier(NestedSettings, DecisionMaker, ClassifierMixin, BaseEsti
         if self.schema_.sensitive is None and self.without_groups:
             warnings.warn(self.without_groups, FairnessWarning, stacklevel=3)
         self._warn_delta(self._declared_records())  # before anything is spent
-        self._warn_discovery(plan)
+        self.warn_discovery(plan)
         run = payment.pay()
         run.assume_all(facts)
         self.learn(records, run)
@@ -422,7 +312,7 @@ class PrivateClassifier(NestedSettings, DecisionMaker, ClassifierMixin, BaseEsti
             rows = run.plan.budget.rows_per_unit
             records = records.take(bound_units(records.units.tolist(), rows))
         if DISCOVER in run.plan:
-            records = self._discover(records, run)
+            records = self.discover(records, run)
         training = run.plan[TRAIN].how if TRAIN in run.plan else None
         with progress_bar(self.verbose, getattr(training, "steps", None)) as run.progress:
             fitted = self.train(records, run)
@@ -432,14 +322,6 @@ class PrivateClassifier(NestedSettings, DecisionMaker, ClassifierMixin, BaseEsti
             self.fitted_ = fitted
             run.stage("certifying")
             self.certificate_ = self.certify()
-
-    def _discover(self, records: Any, run: Run) -> Any:
-        """Complete the schema by what the training records show, and encode all records by it."""
-        scope, found = run.plan[DISCOVER].scope, run.plan[DISCOVER].how
-        part = records if scope == "" else records.take(run.split_records(records)[scope])
-        before, columns = self.schema_, found.find(part.declared(), run[DISCOVER]).columns
-        self.schema_ = replace(before, columns=columns)
-        return completed(records, before, self.schema_)
 
     def remember_settings(self) -> None:
         """Take the parameters for those of the fitted model."""
@@ -524,16 +406,6 @@ class PrivateClassifier(NestedSettings, DecisionMaker, ClassifierMixin, BaseEsti
         if text:
             warnings.warn(text, WeakPrivacyWarning, stacklevel=4)
 
-    def _warn_discovery(self, plan: FitPlan) -> None:
-        rows = self.schema_.rows
-        if DISCOVER in plan and rows is not None and rows < FEWEST_ROWS:
-            warnings.warn(
-                f"Bounds and categories are found with a part of the budget. With {rows} declared "
-                "records that may cost more accuracy than it brings: declare what you know.",
-                AccuracyWarning,
-                stacklevel=4,
-            )
-
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "certificate_")
 
@@ -545,11 +417,3 @@ class PrivateClassifier(NestedSettings, DecisionMaker, ClassifierMixin, BaseEsti
         tags.classifier_tags.multi_class = False
         tags.classifier_tags.poor_score = True
         return tags
-
-
-def _check_learner(learner: Any) -> None:
-    """A classifier has methods of the same names as a learner, and they do something else."""
-    fits = isinstance(learner, Learner) and not isinstance(learner, (type, PrivateClassifier))
-    if learner is not None and not fits:
-        kind = learner.__name__ if isinstance(learner, type) else type(learner).__name__
-        raise InputError(f"Expected a learner such as LogisticLearner(), got {kind}.")

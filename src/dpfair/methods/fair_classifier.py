@@ -28,12 +28,12 @@ from dpfair.fairness.undeclared import (
 )
 from dpfair.learners.logistic import LogisticLearner
 from dpfair.learners.protocols import Learner
-from dpfair.methods.base import TRAIN
 from dpfair.methods.division import MODES, divide
 from dpfair.methods.fitted import Fitted
 from dpfair.methods.other_rules import OtherRules
 from dpfair.methods.settings import Division, FairRule, settings_of
 from dpfair.methods.tables import count, decided, scores_of, table_step
+from dpfair.methods.training import TRAIN
 from dpfair.privacy.assumptions import Facts
 from dpfair.privacy.plan import Budget, FitPlan, Run
 

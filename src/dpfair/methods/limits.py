@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from dpfair.data.schema import Schema
+from dpfair.discovery.discover import Discovery
 from dpfair.errors import InputError
 from dpfair.fairness.counting import cell_noise
 from dpfair.fairness.dither import GRAIN, MAX_PLACED_BINS, MAX_PLACED_NOISE
@@ -70,8 +71,9 @@ def check_plan(plan: FitPlan, schema: Schema, *, labelled: bool) -> None:
     ``labelled`` says whether the tables count by label. Nothing else is needed, so this can be
     known before anything is paid.
     """
+    found = sum(s.how.most_text for s in plan.steps if isinstance(s.how, Discovery))
     # A fit adds its counts and its rule, and repeats the names of the groups.
-    if 4 * len(json.dumps(schema.to_dict())) > 3 * MAX_HEADER:
+    if 4 * (len(json.dumps(schema.to_dict())) + found) > 3 * MAX_HEADER:
         raise InputError("The schema is too long for a model file.")
     check_charges(plan.to_json())
     for step in plan.steps:

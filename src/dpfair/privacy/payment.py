@@ -99,6 +99,7 @@ class Payment:
         leaks: Sequence[str] = (),
         plan_at: Callable[[float], DpEvent] | Kind | None = None,
     ) -> None:
+        self.plan = plan
         self._run = plan.open(noise)
         self._file: LedgerFile | None = None
         if to is None:

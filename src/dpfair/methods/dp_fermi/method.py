@@ -20,7 +20,7 @@ from dpfair.learners.exact import NORMS
 from dpfair.learners.features import design
 from dpfair.learners.protocols import Tensors
 from dpfair.learners.scorer import LinearScorer, check_width
-from dpfair.methods.base import TRAIN, PrivateClassifier
+from dpfair.methods.base import PrivateClassifier
 from dpfair.methods.dp_fermi.penalty import (
     DualQuery,
     FermiObjective,
@@ -30,6 +30,7 @@ from dpfair.methods.dp_fermi.penalty import (
 )
 from dpfair.methods.dp_fermi.reference import StatedNoise, train_reference
 from dpfair.methods.fitted import Fitted
+from dpfair.methods.training import TRAIN
 from dpfair.privacy.accountants import calibrate
 from dpfair.privacy.assumptions import Assumption, Facts
 from dpfair.privacy.noise import Noise
