@@ -116,8 +116,12 @@ def runs(data: Dataset) -> Runs:
 
 
 def fair(data: Dataset, epsilon: float = 3, **settings: Any) -> PrivateFairClassifier:
-    """A fair classifier; settings of its rule and its division are given by their short names."""
-    model = PrivateFairClassifier(epsilon, schema=data.schema, random_state=SEED)
+    """A fair classifier; settings of its rule and its division are given by their short names.
+
+    The learner is the linear one, which was the default of the version to compare with.
+    """
+    linear = LogisticLearner()
+    model = PrivateFairClassifier(epsilon, schema=data.schema, learner=linear, random_state=SEED)
     known = list(model.get_params())
     for name, value in settings.items():
         full = next(key for key in known if key == name or key.endswith(f"__{name}"))

@@ -109,7 +109,7 @@ def test_show_tells_what_is_spent_and_what_fits(capsys, ledger, path):
         "unit": None,
         "rows_per_unit": 1,
         "spent": 1.0,
-        "next": {"scope": "", "pure": 2.0, "fit": 1.762},
+        "next": {"scope": "", "pure": 2.0, "fit": 1.763},
         "charges": 2,
         "scopes": [
             {"scope": "", "spent": 1.0},
@@ -124,7 +124,7 @@ def test_show_tells_what_is_spent_and_what_fits(capsys, ledger, path):
         "loans",
         "spent    epsilon 1.0000 by 2 charges",
         "next     epsilon 2 at most for a pure job (delta 0",
-        "epsilon 1.762 at most for a fit (default settings, delta 1e-05)",
+        "epsilon 1.763 at most for a fit (default settings, delta 1e-05)",
         "scope    2025/north: epsilon 1.0000 spent",
     ):
         assert part in out

@@ -216,7 +216,16 @@ def test_a_schema_that_no_model_file_can_hold_is_refused_before_anything_is_paid
 
 
 def test_a_plan_that_no_model_file_can_hold_is_refused_before_anything_is_paid(folder, capsys):
-    many = ["--set", "solver=sgd", "--set", "steps=3000000", "--set", "noise_multiplier=1000"]
+    many = [
+        "--learner",
+        "logistic",
+        "--set",
+        "solver=sgd",
+        "--set",
+        "steps=3000000",
+        "--set",
+        "noise_multiplier=1000",
+    ]
     assert "Expected at most 2000000 steps" in refused(capsys, *PAID, *many, "--out", "new")
     assert not LedgerFile("loans.ledger").entries
 

@@ -9,7 +9,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
-from dpfair import Algorithm2, Division, FairRule, InputError, LogisticLearner
+from dpfair import Algorithm2, BlockLearner, Division, FairRule, InputError, LogisticLearner
 from dpfair import PrivateFairClassifier as Fair
 from dpfair.methods.settings import settings_of
 
@@ -165,7 +165,7 @@ def test_settings_as_objects():
     settings = model.settings()
     assert isinstance(settings["rule"], FairRule)
     assert isinstance(settings["division"], Division)
-    assert isinstance(settings["learner"], LogisticLearner)
+    assert isinstance(settings["learner"], BlockLearner)
     assert settings["epsilon"] == 1.0
     assert model.rule is ODDS
     assert isinstance(Algorithm2().settings()["learner"], LogisticLearner)
@@ -186,7 +186,7 @@ def test_grid_search_reaches_single_settings(loans, loan_schema):
     for name, value in search.best_params_.items():
         assert best.get_params()[name] == value
     assert best.plan_.share("count") == 0.3
-    assert best.plan_["train"].how.descent.steps == search.best_params_["learner__steps"]
+    assert best.plan_["train"].how.first.descent.steps == search.best_params_["learner__steps"]
     tolerances = {p["rule__tolerance"] for p in search.cv_results_["params"]}
     assert tolerances == {0.0, 1.0}
     assert search.estimator.rule is None

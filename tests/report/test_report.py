@@ -191,7 +191,7 @@ def test_the_numbers_are_on_the_page(model):
         assert (f"{after:.1%}" if first is None else f"{first:.1%} → {after:.1%}") in page.text
     for count in model.release_.counts.ravel().tolist():
         assert f"{count:,}" in page.text
-    steps = r"200 x discrete Gaussian, noise multiplier [\d.]+, all records of the"
+    steps = r"50 x discrete Gaussian, noise multiplier [\d.]+, all records of the"
     assert re.search(steps, page.text)
     assert "discrete Laplace, ε = 3 per table" in page.text
     assert "plan the rates of the groups" in page.text

@@ -26,6 +26,7 @@ from dpfair.fairness.undeclared import (
     release_irregular,
     warn_undeclared,
 )
+from dpfair.learners.blocks import BlockLearner
 from dpfair.learners.logistic import LogisticLearner
 from dpfair.learners.protocols import Learner
 from dpfair.methods.division import MODES, divide
@@ -75,7 +76,7 @@ class PrivateFairClassifier(OtherRules):
         How the records and the budget are divided: a
         :class:`~dpfair.methods.settings.Division`, or its settings as a dict.
     learner
-        Trains the scorer: a :class:`~dpfair.learners.logistic.LogisticLearner` by default, or
+        Trains the scorer: a :class:`~dpfair.learners.blocks.BlockLearner` by default, or
         anything that fits :class:`~dpfair.learners.protocols.Learner`.
     relation
         ``"add_remove"`` or ``"replace_one"``.
@@ -122,6 +123,7 @@ class PrivateFairClassifier(OtherRules):
 
     counts_labels = True
     finds_bins = True
+    default_learner = BlockLearner
     tables = ("count", "decisions", "values", "check")
     without_groups = "No sensitive column given: the model is private, but nothing makes it fair."
     quick: ClassVar[dict[str, Any]] = {"learner": LogisticLearner(**LogisticLearner.quick)}
