@@ -324,10 +324,11 @@ HEAD = """\
 # Results
 
 Test accuracy and gap of `PrivateFairClassifier` with `learner=LogisticLearner()` and otherwise its
-default settings, delta = 1e-5, add/remove neighbours: mean ± standard error over 50 splits of the distinct records into 75 % and 25 % (seeds
-1000 to 1049). All settings were fixed on other seeds. Noise comes from a seed, so that every number
-can be repeated. Counts get exact discrete Laplace noise; training is in float64, and exact
-arithmetic, the default, shows no difference ([trust.md](trust.md#exact-arithmetic)).
+default settings, delta = 1e-5, add/remove neighbours: mean ± standard error over 50 splits of the
+distinct records into 75 % and 25 % (seeds 1000 to 1049). All settings were fixed on other seeds.
+Noise comes from a seed, so that every number can be repeated. Counts get exact discrete Laplace
+noise; training is in float64, and exact arithmetic, the default, shows no difference
+([trust.md](trust.md#exact-arithmetic)).
 
 * `certified`: disjoint records for training and for the table, a real certificate. `reuse`: all
   records for both steps; the gap is an estimate.
