@@ -7,6 +7,7 @@ import pytest
 from dpfair.data.proposal.leaving_out import (
     FREE_TEXT,
     IDENTIFIER,
+    decides_label,
     gives_label_away,
     why_identifier,
 )
@@ -63,3 +64,12 @@ def test_a_column_that_is_the_label_in_disguise_is_found():
     half = np.where(np.arange(N) < N // 2, LABELS, -1)  # records without a label do not count
     mixed = np.where(np.arange(N) < N // 2, LABELS, 1 - LABELS)
     assert gives_label_away(Values("c", pl.Series(mixed)), half)
+
+
+def test_a_value_that_decides_the_label_is_found():
+    """Nobody without the label has the value, although the label does not follow from the rest."""
+    joined = np.where((LABELS == 1) & (np.arange(N) % 3 == 0), "yes", "no")
+    assert decides_label(Values("c", pl.Series(joined)), LABELS) == "yes"
+    few = np.where((LABELS == 1) & (np.cumsum(LABELS) <= 15), "yes", "no")
+    assert decides_label(Values("c", pl.Series(few)), LABELS) == ""
+    assert decides_label(Values("c", pl.Series(np.arange(N) % 7)), LABELS) == ""

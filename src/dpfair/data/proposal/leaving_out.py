@@ -16,6 +16,7 @@ __all__ = [
     "GIVES_AWAY",
     "IDENTIFIER",
     "MANY_VALUES",
+    "decides_label",
     "gives_label_away",
     "why_identifier",
 ]
@@ -33,6 +34,8 @@ _ID_NAMES = re.compile(
     re.IGNORECASE,
 )
 _FEWEST = 20
+_MOST_LISTED = 100
+_BY_CHANCE = 1e-6
 
 
 def why_identifier(values: Values) -> str:
@@ -66,6 +69,21 @@ def gives_label_away(values: Values, labels: NDArray[np.int64]) -> bool:
         if np.minimum(*tables).sum() <= allowed:
             return True
     return values.are_numbers and _threshold_errors(values.numbers[known], labels[known]) <= allowed
+
+
+def decides_label(values: Values, labels: NDArray[np.int64]) -> str:
+    """A value whose records all have one label, which chance does not explain; empty if none."""
+    known = labels >= 0
+    rate = float(labels[known].mean()) if known.any() else 0.0
+    if len(values.counts) > _MOST_LISTED:
+        return ""
+    texts = np.array(["" if t is None else t for t in values.texts], dtype=object)
+    for value in values.counts:
+        own = labels[known & (texts == value)]
+        alike = rate if own.all() else 1 - rate if not own.any() else 1.0
+        if len(own) >= _FEWEST and alike ** len(own) < _BY_CHANCE:
+            return str(value)
+    return ""
 
 
 def _threshold_errors(numbers: NDArray[np.float64], labels: NDArray[np.int64]) -> float:

@@ -15,7 +15,11 @@ from dpfair.data.file_form import USUAL_FILE, FileForm
 from dpfair.data.numerals import numeral
 from dpfair.data.proposal.columns import Found, find_column
 from dpfair.data.proposal.forms import find_number_form
-from dpfair.data.proposal.leaving_out import GIVES_AWAY, gives_label_away
+from dpfair.data.proposal.leaving_out import (
+    GIVES_AWAY,
+    decides_label,
+    gives_label_away,
+)
 from dpfair.data.proposal.levels import find_groups, find_label
 from dpfair.data.proposal.proposal import LeftOut, Proposal
 from dpfair.data.proposal.values import MISSING_WORDS, Values
@@ -61,6 +65,11 @@ def propose(
         one = find_column(columns[name], identifiers=name not in groups)
         if one.column is not None and name not in groups and gives_label_away(columns[name], codes):
             one = Found(name, None, reason=GIVES_AWAY)
+        elif one.column is not None and (value := decides_label(columns[name], codes)):
+            notes.append(
+                f"All records with {value!r} in {name!r} have the same label: delete the column if "
+                "it is not known before the decision."
+            )
         found.append(one)
     alone = find_groups(columns[groups[0]]) if len(groups) == 1 else None
     schema = _schema(found, outcome, alone, file)
