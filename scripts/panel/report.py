@@ -102,9 +102,10 @@ def choice_section(results: Results, choice: Choice, tables: Sequence[str]) -> I
     if others:
         means = [choice.accuracies[name] or 0.0 for name in (default, *others)]
         yield (
-            f"{default}, the default of the library, differs by {means[0] - means[1]:+.4f} here. It "
-            "is far ahead on tables\nwhose columns act jointly ([interactions.md](interactions.md)), "
-            "so it stays the default. Both are reported below."
+            f"{default}, the default of the library, differs by {means[0] - means[1]:+.4f} here.\n"
+            "It is far ahead on tables whose columns act jointly "
+            "([interactions.md](interactions.md)), so it stays\nthe default. "
+            "Both are reported below."
         )
     if unfinished:
         yield f"It was not compared with {', '.join(unfinished)}, which lack results (see below)."
