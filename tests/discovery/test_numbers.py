@@ -68,3 +68,9 @@ def test_nothing_is_found_in_an_empty_column():
 def test_edges_have_few_digits():
     values = np.random.default_rng(4).integers(17, 91, 30_000)
     assert all(len(f"{edge:.12g}") <= 5 for edge in facts(values).edges)
+
+
+def test_the_center_is_exact_in_parts_of_the_scale():
+    """Numbers far from zero that hardly differ, such as a year or an account."""
+    found = facts([1_000_001.0] * 100 + [1_000_003.0] * 100)
+    assert (found.center, found.scale) == (pytest.approx(1_000_002, abs=0.1), pytest.approx(1, 0.1))

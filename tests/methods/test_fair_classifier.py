@@ -101,14 +101,16 @@ def test_the_shape_of_a_model_tells_nothing_about_its_records(change, loans, loa
         X = X.with_columns(job=pl.lit("clerk"))
     else:
         X, y = X[:1], y[:1]
-    division, learner = {"discovery_share": 0}, LogisticLearner()
-    declared = {"schema": loan_schema, "division": division, "learner": learner}
-    usual = PrivateFairClassifier(2, **declared).fit(*loans)
-    model = PrivateFairClassifier(2, **declared).fit(X, y)
+    declared = {"schema": loan_schema, "division": {"discovery_share": 0}}
+    for learner in (None, LogisticLearner()):
+        usual, model = (PrivateFairClassifier(2, learner=learner, **declared) for _ in range(2))
+        usual.fit(*loans)
+        model.fit(X, y)
+        assert model.classes_.tolist() == usual.classes_.tolist()
+        assert [e.event for e in model.ledger_.entries] == [e.event for e in usual.ledger_.entries]
+    # What blocks a model has follows from noisy answers; a linear score has all its weights.
     assert model.scorer_.weights.shape == usual.scorer_.weights.shape
     assert np.all(model.scorer_.weights != 0), "a weight without noise tells that a cell is empty"
-    assert model.classes_.tolist() == usual.classes_.tolist()
-    assert [e.event for e in model.ledger_.entries] == [e.event for e in usual.ledger_.entries]
 
 
 def test_a_person_is_in_one_scope_and_gives_a_bounded_number_of_rows(loan_schema):

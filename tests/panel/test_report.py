@@ -88,3 +88,13 @@ def test_several_versions_of_the_source_are_said(tables):
     assert "versions of the source" not in page(Results(found, SEEDS), tables)
     next(r for r in found if r["contender"] == asdict(BOOSTING))["source"] = "other"
     assert "2 versions of the source made these results" in page(Results(found, SEEDS), tables)
+
+
+def test_a_default_that_is_not_the_choice_is_reported_beside_it(tables):
+    blocks = replace(LOGISTIC, name="blocks")
+    behind = ACCURACIES | {("first", blocks): 0.79, ("second", blocks): 0.6}
+    text = page(Results(runs(behind), SEEDS), tables)
+    assert "The choice is **boosting**." in text
+    assert "blocks, the default of the library, differs by -0.0100 here." in text
+    for learner in ("blocks", "boosting"):
+        assert f"## The reporting half: {learner}, reuse" in text

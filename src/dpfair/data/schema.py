@@ -90,7 +90,7 @@ class EarlierCost:
         before = "facts were found in the same records before, at"
         whom = "record" if self.unit is None else f"person (column {self.unit!r})"
         if self.relation == "replace_one":
-            whom += ", if one is replaced"
+            whom += " (replace one)"
         return f"{before} epsilon = {self.epsilon:g} and delta = {self.delta:g} for every {whom}"
 
 

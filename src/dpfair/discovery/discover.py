@@ -51,9 +51,10 @@ NAMING_SHARE = 0.02
 
 
 # What is found must fit into a model file: cells of all columns together, letters of a word, of the
-# words of all columns, and of the facts of a number (mostly its edges, five for a bin at most).
+# words of all columns, of the facts of a number (mostly its edges, five for a bin at most), and of
+# the names of the facts of a word.
 _MOST_WORDS, _MOST_CELLS, _MOST_LETTERS, _MOST_TEXT = 1000, 100_000, 200, 1 << 20
-_NUMBER_TEXT = 125 * MOST_BINS + 250
+_NUMBER_TEXT, _WORD_TEXT = 150 * MOST_BINS + 300, 200
 _SPIKY_CELLS = 1024
 
 FEWEST_ROWS = 2000
@@ -132,7 +133,8 @@ class Discovery:
     @property
     def most_text(self) -> int:
         """How many letters the found facts add to a file, at most."""
-        return _NUMBER_TEXT * len(self.numeric) + (_MOST_TEXT if self._words else 0)
+        words = _MOST_TEXT + _WORD_TEXT * len(self._words) if self._words else 0
+        return _NUMBER_TEXT * len(self.numeric) + words
 
     @property
     def _words(self) -> tuple[Categorical, ...]:
@@ -201,10 +203,10 @@ def _found_words(
 ) -> Categorical:
     """The most frequent words, as many as a file has room for."""
     by_count = sorted(named, key=lambda word: (-named[word], word))[:most_words]
-    # As a file writes them, with a comma; the file also has an entry of the column.
-    lengths = np.cumsum([200, *(len(json.dumps(word)) + 2 for word in by_count)])
+    # As a file writes them, with a comma. The first one may be written twice: it may be the usual.
+    lengths = np.cumsum([len(json.dumps(word)) + 2 for word in (*by_count[:1], *by_count)])
     values = tuple(sorted(by_count[: int((lengths[1:] <= most_text).sum())]))
-    most = max(values, key=lambda word: (named[word], word), default=None)
+    most = by_count[0] if values else None
     usual = most if most is not None and named[most] > USUAL_SHARE * total > 0 else None
     found = ("values",) if usual is None else ("usual", "values")
     return replace(column, values=values, usual=usual, found=found)
