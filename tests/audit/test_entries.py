@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from audit.broken_noise import BATCH, GRID, LAPLACE, NORMALS, broken
+from trust.broken_noise import BATCH, GRID, LAPLACE, NORMALS, broken
 
 from dpfair.audit.distinguish import Listening, distinguish
 from dpfair.audit.entries import entry_mechanisms, losses, sharp_delta

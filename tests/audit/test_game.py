@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from audit.broken_noise import weak
+from trust.broken_noise import weak
 
 from dpfair.audit.catalogue import CATALOGUE, Method, small_model
 from dpfair.audit.distinguish import Listening

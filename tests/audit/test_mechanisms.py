@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from audit.broken_noise import (
+from trust.broken_noise import (
     BATCH,
     EXACT_BATCH,
     GRID,

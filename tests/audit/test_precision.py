@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from audit.broken_noise import broken
+from trust.broken_noise import broken
 
 from dpfair.audit.distinguish import Listening, Mechanism, distinguish
 from dpfair.audit.precision import STATED, granularity, last_digits, precision_mechanisms

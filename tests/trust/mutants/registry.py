@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 from unittest.mock import patch
 
-from audit.broken_noise import again
+from trust.broken_noise import again
 
 __all__ = ["MUTANTS", "Mutant", "again", "mutant", "patched"]
 
