@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from dpfair.experiments.benchmark import split
 from dpfair.fairness.metrics import accuracy, parity_gap
 from scripts.panel.contenders import Contender
 from scripts.panel.digest import library_digest, panel_digest
 from scripts.panel.prepare import PanelTable, Prepared, load_table
+from scripts.panel.splits import split_clusters
 
 __all__ = ["PanelRun", "execute", "measure"]
 
@@ -46,7 +46,7 @@ def execute(run: PanelRun) -> dict[str, Any]:
 
 def measure(run: PanelRun, data: Prepared) -> dict[str, Any]:
     """The result of a run on its table; an error of the contender is a result, too."""
-    rest, test = split(len(data.y), run.seed)
+    rest, test = split_clusters(data.clusters, run.seed)
     labels, groups = data.accepted, data.group_codes
     start = time.perf_counter()
     found: dict[str, Any] = {

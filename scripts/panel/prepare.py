@@ -38,6 +38,9 @@ class PanelTable:
         The two groups.
     numeric, categorical
         The features. The column behind the groups is a feature only if it is listed here.
+    together
+        A column whose equal values mark records of one household or event, which a split must not
+        separate: a model would recognise them.
     left_out
         The other columns, by reason.
     relatives
@@ -52,6 +55,7 @@ class PanelTable:
     groups: Outcome
     numeric: tuple[str, ...]
     categorical: tuple[str, ...]
+    together: str | None = None
     left_out: dict[str, tuple[str, ...]] = field(default_factory=dict, hash=False, repr=False)
     relatives: tuple[str, ...] = field(default=(), repr=False)
 
@@ -64,11 +68,15 @@ class PanelTable:
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """The records with an outcome and a group: features and group in ``X``, outcomes in ``y``."""
+    """The records with an outcome and a group: features and group in ``X``, outcomes in ``y``.
+
+    Records with the same number in ``clusters`` belong together.
+    """
 
     table: PanelTable
     X: pl.DataFrame
     y: NDArray[np.str_]
+    clusters: NDArray[np.int64]
 
     @property
     def label(self) -> Levels:
@@ -112,7 +120,10 @@ def prepared(table: PanelTable, frame: pd.DataFrame) -> Prepared:
         *(pl.Series(name, values, dtype=pl.String) for name, values in words.items()),
         pl.Series(GROUP, groups[kept].tolist(), dtype=pl.String),
     ]
-    return Prepared(table, pl.DataFrame(columns), label[kept].astype(str))
+    clusters = np.arange(int(kept.sum()))
+    if table.together is not None:
+        clusters = pd.factorize(frame[table.together][kept])[0].astype(np.int64)
+    return Prepared(table, pl.DataFrame(columns), label[kept].astype(str), clusters)
 
 
 def load_table(table: PanelTable) -> Prepared:

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, cross_val_predict
 from threadpoolctl import threadpool_limits
 
 from dpfair.privacy.noise import Noise
@@ -30,11 +30,19 @@ def boosting_with_quotas(
     """
     table, labels, groups = _numbers(data.X), data.accepted, data.group_codes
     booster = HistGradientBoostingClassifier(random_state=seed)
-    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
+    clusters = data.clusters[rest]
+    alone = len(np.unique(clusters)) == len(clusters)
+    kind = StratifiedKFold if alone else StratifiedGroupKFold
+    folds = kind(FOLDS, shuffle=True, random_state=seed)
     # One thread: sums then have one order, and runs beside each other do not wait for cores.
     with threadpool_limits(1):
         known = cross_val_predict(
-            booster, table[rest], labels[rest], cv=folds, method="predict_proba"
+            booster,
+            table[rest],
+            labels[rest],
+            groups=None if alone else clusters,
+            cv=folds,
+            method="predict_proba",
         )[:, 1]
         scores = booster.fit(table[rest], labels[rest]).predict_proba(table[test])[:, 1]
     rate = best_rate(known, groups[rest], labels[rest])

@@ -25,7 +25,7 @@ from scripts.panel.tables import TABLES
 __all__ = ["CACHE", "SEEDS", "main", "planned", "reporter"]
 
 CACHE = Path(__file__).parents[2] / ".panel"
-SEEDS = "200-209"
+SEEDS = "300-309"
 JOBS = 2
 
 

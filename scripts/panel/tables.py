@@ -65,6 +65,7 @@ TABLES: tuple[PanelTable, ...] = (
         groups=Words("sex", ("female", "male"), ("male",), ("female",)),
         numeric=("lc", "lpi", "fmde", "ndisease", "linc", "lfam", "educdec", "age"),
         categorical=("idp", "physlim", "health", "child", "black"),
+        together="linc",  # the income of a family, which has several persons and years
     ),
     PanelTable(
         "AER",
@@ -232,6 +233,7 @@ TABLES: tuple[PanelTable, ...] = (
         groups=Words("sex", ("f", "m"), ("m",), ("f",)),
         numeric=("ageOFocc", "yearacc", "yearVeh"),
         categorical=(*("dvcat", "airbag", "seatbelt", "frontal", "abcat", "occRole", "deploy"),),
+        together="caseid",  # a crash
         left_out={
             "the label in other words": ("dead",),
             "a sampling weight": ("weight",),

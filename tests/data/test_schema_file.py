@@ -43,7 +43,8 @@ def categoricals(draw, name):
     values = draw(st.lists(texts, min_size=2, max_size=4, unique_by=plain_text).map(tuple))
     marks = draw(st.lists(texts, max_size=2, unique_by=plain_text))
     missing = tuple(mark for mark in marks if plain_text(mark) not in map(plain_text, values))
-    return Categorical(name, values, draw(st.none() | st.sampled_from(values)), missing)
+    usual = draw(st.none() | st.sampled_from(values))
+    return Categorical(name, values, usual, draw(st.booleans()), missing)
 
 
 files = st.builds(

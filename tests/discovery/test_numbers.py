@@ -7,7 +7,7 @@ import pytest
 
 from dpfair.data.columns import Numeric
 from dpfair.discovery.grids import grid_cells, grid_of
-from dpfair.discovery.numbers import found_numeric
+from dpfair.discovery.numbers import MOST_BINS, found_numeric
 
 
 def facts(values, column=None, *, named=True, deviation=5.0):
@@ -23,9 +23,26 @@ def facts(values, column=None, *, named=True, deviation=5.0):
 def test_edges_are_near_the_quantiles():
     values = np.random.default_rng(1).normal(50, 10, 20_000)
     edges = facts(values).edges
-    assert len(edges) == 9
+    assert len(edges) == MOST_BINS - 1
     reached = [(values < edge).mean() for edge in edges]
-    assert reached == pytest.approx(np.arange(1, 10) / 10, abs=0.03)
+    assert reached == pytest.approx(np.arange(1, MOST_BINS) / MOST_BINS, abs=0.03)
+
+
+def test_no_edge_lies_inside_the_cell_of_a_single_value():
+    values = np.random.default_rng(1).choice([-1e-4, 0.0, 1e-4], 20_000)
+    edges = facts(values, named=False).edges
+    assert all(edge == 0 or abs(edge) > 1e-300 for edge in edges)
+
+
+def test_noise_alone_has_no_edges():
+    """Of 800 cells some are far from zero by chance."""
+    column, deviation = Numeric("x"), 5.0
+    rng = np.random.default_rng(0)
+    found = [
+        found_numeric(column, rng.normal(0, deviation, 806).round().astype(int), {}, 0.0, deviation)
+        for _ in range(200)
+    ]
+    assert sum(bool(column.edges) for column in found) < 10
 
 
 def test_a_value_of_most_records_is_usual():

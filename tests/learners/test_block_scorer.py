@@ -36,11 +36,12 @@ def restored(scorer, **changes):
 
 def test_the_score_adds_a_number_per_block(scorer, loans, loan_schema):
     records = encode(loans[0], loan_schema)
-    codes, odds = scorer.grouping.codes(records), scorer.linear.log_odds(records)
+    bins, odds = scorer.grouping.bins(records), scorer.linear.log_odds(records)
     for row in (0, 17, 2999):
         total = odds[row]
         for block, values in zip(scorer.blocks, scorer.values, strict=True):
-            place = tuple(codes[column][row] for column in block)
+            by = scorer.grouping.pairs if len(block) == 2 else scorer.grouping.triples
+            place = tuple(by[column][bins[column][row]] for column in block)
             total += values.reshape(scorer.grouping.shape(block))[place]
         assert scorer.scores(records)[row] == pytest.approx(expit(total), abs=1e-12)
 
@@ -65,13 +66,15 @@ def test_tensors_are_read_back(scorer, loans, loan_schema):
 
 
 BAD = {
-    "no groups": lambda t: {"groups": None},
+    "no groups in pairs": lambda t: {"pair_groups": None},
+    "no groups in triples": lambda t: {"triple_groups": None},
     "no cells": lambda t: {"cells": None},
-    "a group too many": lambda t: {"groups": np.append(t["groups"], 0)},
-    "a seventh group": lambda t: {"groups": np.append(t["groups"][:-1], 6)},
-    "a negative group": lambda t: {"groups": np.append(t["groups"][:-1], -1)},
-    "half a group": lambda t: {"groups": np.append(t["groups"][:-1], 0.5)},
-    "no group at all": lambda t: {"groups": t["groups"] * np.nan},
+    "a group too many": lambda t: {"pair_groups": np.append(t["pair_groups"], 0)},
+    "a ninth group": lambda t: {"triple_groups": np.append(t["triple_groups"][:-1], 8)},
+    "a thirteenth group": lambda t: {"pair_groups": np.append(t["pair_groups"][:-1], 12)},
+    "a negative group": lambda t: {"triple_groups": np.append(t["triple_groups"][:-1], -1)},
+    "half a group": lambda t: {"pair_groups": np.append(t["pair_groups"][:-1], 0.5)},
+    "no group at all": lambda t: {"triple_groups": t["triple_groups"] * np.nan},
     "an unknown column": lambda t: {"blocks": t["blocks"] + [[0, 4, 0]]},
     "a huge column": lambda t: {"blocks": t["blocks"] + [[0, 0, 1e300]]},
     "a negative column": lambda t: {"blocks": t["blocks"] - [[2, 0, 0]]},

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from dpfair.data.buckets import BUCKETS, bucket, word_bucket
 from dpfair.data.columns import Categorical, Levels, Numeric
 from dpfair.data.encode import encode
 from dpfair.data.records import Records
@@ -17,12 +18,12 @@ from dpfair.data.schema import Schema
 from dpfair.learners.compiled import available, logistic_sum
 from dpfair.learners.descent import Batch, FlatClip, LogisticLoss, clipped_sum
 from dpfair.learners.features import (
-    BUCKETS,
     DENSE_SCALE,
     FEATURES,
     SPARSE_SCALE,
-    bucket,
+    coarser_cuts,
     design,
+    feature_decay,
     feature_names,
 )
 
@@ -147,6 +148,36 @@ def test_buckets_are_evenly_used():
     assert counts.shape == (BUCKETS,)
     assert counts.min() > 50
     assert counts.max() < 160
+
+
+def test_buckets_of_words_are_fixed_for_ever():
+    words = ["teacher", "nurse", "", "žena", "\ud800"]
+    assert [word_bucket(w) for w in words] == [905, 1010, 692, 352, 360]
+
+
+def test_unlisted_words_of_a_hashed_column_have_cells():
+    schema = table_schema([Categorical("land", ("here", "there"), hashed=True, missing=("?",))])
+    rows = active(schema, table(land=["here", "far", "away", "far", None, "?"]))
+    cells = [[n for n in row if n.startswith("land not listed")] for row in rows]
+    assert cells[0] == cells[4] == cells[5] == []
+    assert cells[1] == cells[3] == [f"land not listed, bucket {word_bucket('far')}"]
+    assert cells[2] == [f"land not listed, bucket {word_bucket('away')}"]
+    assert all(("land other" in row) == (i > 0) for i, row in enumerate(rows))
+    decay = dict(zip(feature_names("binned", schema), feature_decay("binned", schema), strict=True))
+    assert decay["land not listed, bucket 0"] > 0 == decay["land=here"]
+
+
+def test_found_bins_have_a_second_resolution_and_declared_ones_do_not():
+    edges = tuple(range(1, 12))
+    declared = Numeric("age", (0, 100), edges=edges)
+    found = replace(declared, found=("edges",))
+    assert coarser_cuts(declared) == ()
+    assert coarser_cuts(found) == (3, 7, 11)
+    assert coarser_cuts(replace(found, edges=edges[:8])) == ()
+    schema = table_schema([found])
+    [cells] = active(schema, table(age=[5.0]))
+    assert {"age in [5, 6)", "age, joined, in [3, 7)"} <= set(cells)
+    assert math.sqrt(sum(v**2 for v in cells.values())) == pytest.approx(1, abs=1e-6)
 
 
 def test_a_small_cross_has_a_cell_for_every_combination():

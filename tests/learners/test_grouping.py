@@ -7,7 +7,7 @@ import pytest
 
 from dpfair import InputError, Schema
 from dpfair.data.records import Records
-from dpfair.learners.grouping import MAX_GROUPS, Grouping
+from dpfair.learners.grouping import PAIR_GROUPS, TRIPLE_GROUPS, Grouping
 
 SCHEMA = Schema.from_dict(
     {
@@ -29,26 +29,33 @@ def grouping(a=(100.0,) * 11, b=(100.0,) * 12, weights=range(12)):
 
 def test_numbers_keep_their_order_and_categories_are_ordered_by_weight():
     by = grouping(weights=[0, 6, 1, 7, 2, 8, 3, 9, 4, 10, 5, 11])
-    assert by.groups[0].tolist() == [0, 0, 1, 1, 2, 3, 3, 4, 4, 5, 5]
-    assert by.groups[1].tolist() == [0, 3, 0, 3, 1, 4, 1, 4, 2, 5, 2, 5]
-    assert by.groups[2].tolist() == [0, 1, 2]
-    assert by.counts == [6, 6, 3]
+    assert by.triples[0].tolist() == [0, 1, 1, 2, 3, 4, 4, 5, 6, 6, 7]
+    assert by.triples[1].tolist() == [0, 4, 1, 5, 1, 5, 2, 6, 3, 7, 3, 7]
+    assert by.triples[2].tolist() == [0, 1, 2]
+    assert by.shape((0, 1, 2)) == (TRIPLE_GROUPS, TRIPLE_GROUPS, 3)
+
+
+def test_pairs_have_more_groups():
+    by = grouping()
+    assert by.pairs[0].tolist() == [*range(11)]
+    assert by.shape((0, 1)) == (11, PAIR_GROUPS)
+    assert by.size((0, 1)) == 11 * PAIR_GROUPS
 
 
 def test_groups_have_about_equal_mass_and_a_large_bin_leaves_no_empty_one():
     mass = [1000.0, *[10.0] * 10]
-    groups = grouping(a=mass).groups[0]
+    groups = grouping(a=mass).triples[0]
     assert groups[0] not in groups[1:]
     assert sorted(set(groups.tolist())) == [*range(int(groups.max()) + 1)]
 
 
 @pytest.mark.parametrize("mass", [0.0, -50.0])
 def test_columns_without_mass_are_grouped_by_number(mass):
-    assert grouping(a=[mass] * 11).counts[0] == MAX_GROUPS
+    assert grouping(a=[mass] * 11).shape((0, 1, 2))[0] == TRIPLE_GROUPS
 
 
 def test_negative_masses_count_as_none():
-    one, other = (grouping(a=[mass, *[100.0] * 10]).groups[0] for mass in (-1e9, 0.0))
+    one, other = (grouping(a=[mass, *[100.0] * 10]).triples[0] for mass in (-1e9, 0.0))
     np.testing.assert_array_equal(one, other)
 
 
@@ -59,16 +66,19 @@ def test_cells_are_the_combinations_of_groups():
         codes=np.array([[0, 2], [11, 0], [5, 1]], dtype=np.int32),
         groups=np.zeros(3, dtype=np.int64),
     )
-    codes = by.codes(records)
-    assert by.shape((0, 1, 2)) == (6, 6, 3)
-    assert by.size((1, 2)) == 18
-    expected = np.ravel_multi_index(codes, (6, 6, 3))
-    np.testing.assert_array_equal(by.cells((0, 1, 2), codes), expected)
-    np.testing.assert_array_equal(by.cells((0, 2), codes), codes[0] * 3 + codes[2])
+    bins = by.bins(records)
+    threes = [groups[column] for groups, column in zip(by.triples, bins, strict=True)]
+    expected = np.ravel_multi_index(threes, by.shape((0, 1, 2)))
+    np.testing.assert_array_equal(by.cells((0, 1, 2), bins), expected)
+    twos = by.pairs[0][bins[0]] * 3 + by.pairs[2][bins[2]]
+    np.testing.assert_array_equal(by.cells((0, 2), bins), twos)
 
 
 def test_groups_that_do_not_fit_are_refused():
-    groups = grouping().groups
-    for bad in (groups[:2], (groups[0][1:], *groups[1:]), (groups[0] + 1, *groups[1:])):
-        with pytest.raises(InputError):
-            Grouping(SCHEMA, bad)
+    fitting = grouping()
+    for groups, place in ((fitting.pairs, 0), (fitting.triples, 1)):
+        for bad in (groups[:2], (groups[0][1:], *groups[1:]), (groups[0] + 5, *groups[1:])):
+            both = [fitting.pairs, fitting.triples]
+            both[place] = bad
+            with pytest.raises(InputError):
+                Grouping(SCHEMA, *both)

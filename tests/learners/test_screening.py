@@ -51,7 +51,7 @@ def test_importance_is_the_deviation_of_the_weights_by_mass():
 
 
 def test_blocks_are_used_for_an_interaction_that_is_clear_and_large():
-    small = {(0, 1): Interaction(1.0, effect=0.001, score=9.0)}
+    small = {(0, 1): Interaction(1.0, effect=0.0001, score=9.0)}
     unclear = {(0, 2): Interaction(1.0, effect=0.1, score=2.0)}
     clear = {(1, 2): Interaction(1.0, effect=0.1, score=4.0)}
     assert not interacts(small | unclear, 3.2)

@@ -251,13 +251,14 @@ class Numeric:
 class Categorical:
     """One of a public list of values; any other value is *other*, a category of its own.
 
-    Values that are not declared are found in ``fit``, privately. ``found`` lists the facts that
-    were.
+    Words that are not listed can have cells of their own (``hashed``). Values that are not declared
+    are found in ``fit``, privately. ``found`` lists the facts that were.
     """
 
     name: str
     values: tuple[str, ...] = ()
     usual: str | None = None
+    hashed: bool = False
     missing: tuple[str, ...] = ()
     found: tuple[str, ...] = ()
 
@@ -283,6 +284,17 @@ class Categorical:
             doc="The value that most records are known to have. Only other values then have cells.",
             phrase="usual values",
             used_by=("binned",),
+        ),
+        Fact(
+            "hashed",
+            read=flag,
+            show=lambda _: "hashed: words that are not listed have cells",
+            form="true or false",
+            doc="Whether words that are not among the values also have cells, through a fixed "
+            "hash: for columns with too many words to list. Default: true if the values are found.",
+            phrase="hashed columns",
+            used_by=("binned",),
+            write=bool,
         ),
         Fact(
             "missing",

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfair.data.columns import Levels, Numeric
+from dpfair.data.buckets import word_bucket
+from dpfair.data.columns import Categorical, Levels, Numeric
 from dpfair.data.containers import as_series, column_array, column_names, get_column, row_count
 from dpfair.data.dates import days
 from dpfair.data.file_form import USUAL_FILE, FileForm
@@ -55,8 +56,8 @@ def encode(table: Any, schema: Schema, groups: Any = None) -> Records:
             occurring = dict.fromkeys(w for w in texts if w is not None)
             listed = tuple(w for w in occurring if w not in category.missing)
             words[category.name] = listed
-        codes.append(_codes(texts, listed))
-        irregular |= codes[-1] == len(listed)
+        codes.append(_codes(texts, replace(category, values=listed)))
+        irregular |= codes[-1] >= len(listed)
     if schema.sensitive is None and groups is not None:
         raise SchemaError("Groups were given, but the schema declares no sensitive column.")
     if schema.sensitive is None:
@@ -91,9 +92,9 @@ def completed(records: Records, before: Schema, after: Schema) -> Records:
     codes, irregular = records.codes.copy(), records.irregular
     for i, (old, new) in enumerate(zip(before.categorical, after.categorical, strict=True)):
         if old.unbounded:
-            places = _codes([*records.words[new.name], None], new.values)
+            places = _codes([*records.words[new.name], None], new)
             codes[:, i] = places[codes[:, i]]
-            irregular = irregular | (codes[:, i] == len(new.values))
+            irregular = irregular | (codes[:, i] >= len(new.values))
     return replace(records, codes=codes, irregular=irregular, words={})
 
 
@@ -157,9 +158,13 @@ def as_texts(values: Any) -> list[str | None]:
     return [_word(v) for v in array.tolist()]
 
 
-def _codes(values: Sequence[str | None], listed: Sequence[str]) -> NDArray[np.int32]:
-    places: dict[str | None, int] = {v: i for i, v in enumerate(listed)}
-    other = len(listed)
+def _codes(values: Sequence[str | None], column: Categorical) -> NDArray[np.int32]:
+    """The place of every word, as :class:`~dpfair.data.records.Records` describes it."""
+    places: dict[str | None, int] = {v: i for i, v in enumerate(column.values)}
+    other = len(column.values)
+    if column.hashed:
+        unlisted = {v for v in values if v is not None and v not in places}
+        places |= {v: other + 1 + word_bucket(v) for v in unlisted.difference(column.missing)}
     return np.fromiter((places.get(v, other) for v in values), np.int32, len(values))
 
 

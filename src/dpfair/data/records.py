@@ -17,7 +17,8 @@ class Records:
     """Rows encoded by a schema.
 
     ``numeric`` holds clamped numbers with NaN for missing; ``codes`` the position of the
-    category, or one past the last for *other*. ``irregular`` marks the records with a value that
+    category, one past the last for *other*, and further on the buckets of words that are not
+    listed, if the column is ``hashed``. ``irregular`` marks the records with a value that
     is missing, out of bounds or undeclared. ``units`` has the person that each record belongs to.
 
     A column without bounds has all numbers of the grid that they are counted on. A column without

@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 
 # A segment is empty if its mean is below so many of its standard errors, a single cell if it is
 # below so many: more of them are compared.
-_SEGMENT, _CELL = 2.5, 3.5
+_SEGMENT, _CELL = 3.5, 4.5
 
 
 def smooth_masses(counts: Floats, deviation: float) -> Floats:

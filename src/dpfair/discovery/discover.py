@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from dpfair.data.buckets import BUCKETS
 from dpfair.data.columns import Categorical, Numeric
 from dpfair.data.records import Records
 from dpfair.data.schema import Schema
@@ -55,7 +56,6 @@ NAMING_SHARE = 0.02
 # the names of the facts of a word.
 _MOST_WORDS, _MOST_CELLS, _MOST_LETTERS, _MOST_TEXT = 1000, 100_000, 200, 1 << 20
 _NUMBER_TEXT, _WORD_TEXT = 150 * MOST_BINS + 300, 200
-_SPIKY_CELLS = 1024
 
 FEWEST_ROWS = 2000
 """With fewer declared records, finding facts may cost more accuracy than it brings."""
@@ -140,6 +140,11 @@ class Discovery:
     def _words(self) -> tuple[Categorical, ...]:
         return tuple(c for c in self.named if isinstance(c, Categorical))
 
+    @property
+    def _may_hash(self) -> bool:
+        """Whether exact values and unlisted words may have hashed cells: not of 1000 columns."""
+        return len(self.numeric) + len(self._words) <= _MOST_CELLS // BUCKETS
+
     def find(self, records: Records, receipt: Receipt) -> Schema:
         """The schema with the facts that the noisy counts of the records show.
 
@@ -169,12 +174,15 @@ class Discovery:
                 named.get(column.name, {}),
                 total,
                 deviation,
-                may_be_spiky=len(self.numeric) <= _MOST_CELLS // _SPIKY_CELLS,
+                may_be_spiky=self._may_hash,
             )
         most = min(_MOST_WORDS, _MOST_CELLS // self.tables)
         for word in self._words:
             text = _MOST_TEXT // len(self._words)
-            found[word.name] = _found_words(word, named[word.name], total, most, text)
+            listed = _found_words(word, named[word.name], total, most, text)
+            if self._may_hash and not word.hashed:
+                listed = replace(listed, hashed=True, found=("hashed", *listed.found))
+            found[word.name] = listed
         columns = tuple(found.get(c.name, c) for c in self.schema.columns)
         return replace(self.schema, columns=columns)
 

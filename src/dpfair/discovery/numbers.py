@@ -18,7 +18,7 @@ __all__ = ["MOST_BINS", "USUAL_SHARE", "found_numeric"]
 
 Floats = NDArray[np.float64]
 
-MOST_BINS, FEWEST_BINS = 10, 2
+MOST_BINS, FEWEST_BINS = 16, 2
 # A bin has the mass of so many standard deviations of the noise at least.
 _BIN_DEVIATIONS = 3.0
 # A value that so many records have is the usual one.
@@ -95,13 +95,15 @@ def _masses(
     atoms = {float(v): float(n) for v, n in named.items() if math.isfinite(v)}
     for value, mass in atoms.items():
         present[int(grid_cells(cuts, np.array([value]))[0])] -= mass
-    # Cells of a single value are atoms, too.
-    for cell in np.flatnonzero(np.nextafter(cuts[:-1], math.inf) == cuts[1:]) + 1:
+    # Cells of a single value are atoms, too; nothing lies between their ends.
+    single = np.flatnonzero(np.nextafter(cuts[:-1], math.inf) == cuts[1:]) + 1
+    for cell in single:
         value = float(cuts[cell - 1])
         if value not in atoms and present[cell] > 4 * deviation:
             atoms[value] = float(present[cell])
         present[cell] = 0.0
     between = smooth_masses(present, deviation)
+    between[single] = 0.0
     return _Masses(cuts, between, atoms)
 
 

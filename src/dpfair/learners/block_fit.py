@@ -53,11 +53,11 @@ class BlockFit:
         self.found: dict[Block, Interaction] = {}
         self.left = draws
         self._draws, self._multiplier, self._receipt = draws, multiplier, receipt
-        self._linear, self._grouping = linear, grouping
+        self._linear, self.grouping = linear, grouping
         self._values: dict[Block, NDArray[np.float64]] = {}
         self._gains: dict[Block, float] = {}
         # Private: nothing of these may be used but through a visit.
-        self._labels, self._codes = records.labels, grouping.codes(records)
+        self._labels, self._bins = records.labels, grouping.bins(records)
         self._odds = linear.log_odds(records)
 
     def screen(self, pairs: Sequence[Block], multiplier: float) -> None:
@@ -90,10 +90,10 @@ class BlockFit:
     def scorer(self) -> BlockScorer:
         """The model with the corrections so far."""
         blocks, values = tuple(self._values), tuple(self._values.values())
-        return BlockScorer(self._linear, self._grouping, blocks, values)
+        return BlockScorer(self._linear, self.grouping, blocks, values)
 
     def _pair_shape(self, pair: Block) -> tuple[int, int]:
-        rows, columns = self._grouping.shape(pair)
+        rows, columns = self.grouping.shape(pair)
         return rows, columns
 
     def _visit(self, block: Block, draws: int) -> CellSums:
@@ -105,7 +105,7 @@ class BlockFit:
     def _corrected(self, block: Block, draws: int, multiplier: float, rate: float) -> CellSums:
         """The sums of a block by so many draws, by which its cells were corrected."""
         event = step_event(multiplier, 1.0, exact=True)
-        cells, size = self._grouping.cells(block, self._codes), self._grouping.size(block)
+        cells, size = self.grouping.cells(block, self._bins), self.grouping.size(block)
         paid = [self._receipt.draw(event) for _ in range(draws)]
         sums = visit(paid, multiplier, cells, size, self._labels, self._odds)
         moved = sums.move(rate)

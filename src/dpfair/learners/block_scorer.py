@@ -11,7 +11,7 @@ from dpfair.data.records import Records
 from dpfair.data.schema import Schema
 from dpfair.errors import InputError
 from dpfair.learners.features import coarse_sizes
-from dpfair.learners.grouping import MAX_GROUPS, Block, Grouping
+from dpfair.learners.grouping import PAIR_GROUPS, TRIPLE_GROUPS, Block, Grouping
 from dpfair.learners.protocols import Tensors
 from dpfair.learners.scorer import LinearScorer
 from dpfair.learners.screening import MAX_BLOCKS
@@ -46,14 +46,19 @@ class BlockScorer:
         if not tensors.keys() >= _TENSORS:
             raise InputError("It does not hold all numbers of its blocks.")
         sizes = [*coarse_sizes(schema).values()]
-        groups = _whole(tensors["groups"], (sum(sizes),), 0, MAX_GROUPS - 1, "groups of bins")
-        grouping = Grouping(schema, tuple(np.split(groups, np.cumsum(sizes)[:-1])))
+        ends = np.cumsum(sizes)[:-1]
+        most = {"pair_groups": PAIR_GROUPS, "triple_groups": TRIPLE_GROUPS}
+        pairs, triples = (
+            tuple(np.split(_whole(tensors[k], (sum(sizes),), 0, n - 1, "groups of bins"), ends))
+            for k, n in most.items()
+        )
+        grouping = Grouping(schema, pairs, triples)
         blocks = _read_blocks(tensors["blocks"], len(sizes))
-        ends = np.cumsum([grouping.size(block) for block in blocks])
+        last = np.cumsum([grouping.size(block) for block in blocks])
         cells = tensors["cells"]
-        if cells.shape != (ends[-1],) or not np.isfinite(cells).all():
-            raise InputError(f"Expected {ends[-1]} finite numbers for the cells of its blocks.")
-        return cls(linear, grouping, blocks, tuple(np.split(cells, ends[:-1])))
+        if cells.shape != (last[-1],) or not np.isfinite(cells).all():
+            raise InputError(f"Expected {last[-1]} finite numbers for the cells of its blocks.")
+        return cls(linear, grouping, blocks, tuple(np.split(cells, last[:-1])))
 
     def tensors(self) -> Tensors:
         """The linear weights; the group of every bin, the columns of every block, its cells."""
@@ -62,7 +67,8 @@ class BlockScorer:
         padded = [(*block, _NO_COLUMN)[:3] for block in self.blocks]
         return {
             **self.linear.tensors(),
-            "groups": np.concatenate(self.grouping.groups).astype(np.float64),
+            "pair_groups": np.concatenate(self.grouping.pairs).astype(np.float64),
+            "triple_groups": np.concatenate(self.grouping.triples).astype(np.float64),
             "blocks": np.array(padded, dtype=np.float64),
             "cells": np.concatenate(self.values),
         }
@@ -73,14 +79,14 @@ class BlockScorer:
 
         odds = self.linear.log_odds(records)
         if self.grouping is not None:
-            codes = self.grouping.codes(records)
+            bins = self.grouping.bins(records)
             for block, values in zip(self.blocks, self.values, strict=True):
-                odds += values[self.grouping.cells(block, codes)]
+                odds += values[self.grouping.cells(block, bins)]
         probabilities: Float64 = expit(odds)
         return probabilities
 
 
-_TENSORS = frozenset({"groups", "blocks", "cells"})
+_TENSORS = frozenset({"pair_groups", "triple_groups", "blocks", "cells"})
 
 
 def _read_blocks(tensor: Float64, columns: int) -> tuple[Block, ...]:

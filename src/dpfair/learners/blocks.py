@@ -24,7 +24,7 @@ from dpfair.learners.features import (
     design,
     feature_decay,
 )
-from dpfair.learners.grouping import Grouping
+from dpfair.learners.grouping import Block, Grouping
 from dpfair.learners.logistic import LogisticLearner
 from dpfair.learners.protocols import Progress, Tensors, TrainingBudget
 from dpfair.learners.scorer import LinearScorer, check_width
@@ -49,6 +49,9 @@ _FEWEST_DRAWS = 10
 
 # Below this many records times epsilon, a screen finds too little to be worth its share.
 _SMALL = 2500
+
+# The part of the draws after the screen that go on with the descent if there are blocks.
+_LINEAR_PART = 0.5
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -174,25 +177,30 @@ class BlockLearner(BlockSettings, BaseEstimator):  # type: ignore[misc]
             receipt=receipt,
         )
         weights = descended(plan.first.descent, progress=progress)
-        left = plan.draws
+        left, grouping, blocks = plan.draws, None, list[Block]()
         if plan.pairs:
             fit = self._screened(plan, weights, records, schema, receipt)
-            if self._finds_blocks(fit):
-                return fit.scorer()
+            blocks, grouping = self._blocks(fit), fit.grouping
             left = fit.left
+        steps = int(_LINEAR_PART * left) if blocks else left
         done = plan.first.descent.steps
         further = None if progress is None else lambda steps: progress(done + steps)
-        weights = descended(plan.further(left), start=weights, progress=further)
-        return BlockScorer(LinearScorer(schema, _FEATURES, weights))
+        if steps:
+            weights = descended(plan.further(steps), start=weights, progress=further)
+        linear = LinearScorer(schema, _FEATURES, weights)
+        if grouping is None or not blocks:
+            return BlockScorer(linear)
+        fit = BlockFit(linear, grouping, records, receipt, left - steps, plan.multiplier)
+        fit.visit_all(blocks)
+        return fit.scorer()
 
-    def _finds_blocks(self, fit: BlockFit) -> bool:
-        """Whether pairs act jointly, by what the best show again; then visit all blocks."""
+    def _blocks(self, fit: BlockFit) -> list[Block]:
+        """The blocks to visit, if pairs act jointly by what the best of them show again."""
         blocks = best_blocks(fit.found)
         fit.confirm([block for block in blocks if len(block) == 2])
         if self.evidence is not None and not interacts(fit.found, self.evidence):
-            return False
-        fit.visit_all(blocks)
-        return True
+            return []
+        return blocks
 
     def _screened(
         self,

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfair import validate
+from dpfair.data.buckets import BUCKETS, bucket
 from dpfair.data.columns import Numeric
 from dpfair.data.records import Records
 from dpfair.data.schema import Schema
@@ -23,10 +24,10 @@ from dpfair.learners.design import Design
 
 __all__ = [
     "FEATURES",
-    "bucket",
     "coarse_codes",
     "coarse_sizes",
     "coarse_weights",
+    "coarser_cuts",
     "design",
     "feature_count",
     "feature_decay",
@@ -35,14 +36,14 @@ __all__ = [
 
 FEATURES = ("binned", "standardised")
 
-BUCKETS = 1024
-"""Exact values and large crosses are hashed to this many cells, all of which get noise."""
-
 SPARSE_SCALE, DENSE_SCALE = 8.0, 4.0
 """The value of an exact-value cell relative to the others: a larger one learns faster. Without a
 usual value every record has such a cell, and a larger one would drown the others."""
 
-EXACT_DECAY = 0.01
+HASHED_DECAY = 0.01
+
+# Found bins have a second resolution, of every fourth of their cuts, if there are more than eight.
+_MANY_CUTS, _COARSER = 8, 4
 
 Ints = NDArray[np.int64]
 
@@ -52,9 +53,10 @@ def design(features: str, schema: Schema, records: Records) -> Design:
 
     ``"binned"``
         One cell per public bin or category, with cells for *missing* and *other*, in several
-        resolutions: exact values of columns declared spiky, and declared crosses, have cells of
-        their own. A column's usual value has none. Cells are scaled so that a record of usual
-        values has norm 1: the clipping norm then means the same on any table.
+        resolutions: exact values of spiky columns, unlisted words of hashed ones, joined bins of
+        a column whose bins were found, and declared crosses have cells of their own. A column's
+        usual value has none. Cells are scaled so that a record of usual values has norm 1: the
+        clipping norm then means the same on any table.
     ``"standardised"``
         The paper's encoding: numbers as ``(x - center) / scale`` and a one-hot cell per
         category, with *other* and *missing* at zero.
@@ -85,15 +87,15 @@ def feature_count(features: str, schema: Schema) -> int:
 def feature_decay(features: str, schema: Schema) -> NDArray[np.float64]:
     """By what part each parameter shrinks in a step of training.
 
-    Few records have a given exact value: without decay the noise on its cell would add up, and
-    a value never seen in training would get a random weight.
+    Few records have a given exact value or unlisted word: without decay the noise on its cell would
+    add up, and a value never seen in training would get a random weight.
     """
     validate.one_of(FEATURES, features=features)
     if features == "standardised":
         return np.zeros(feature_count(features, schema))
     blocks = _blocks(schema)
     return np.repeat(
-        [EXACT_DECAY if block.scale > 1 else 0.0 for block in blocks],
+        [HASHED_DECAY if block.decays else 0.0 for block in blocks],
         [block.size for block in blocks],
     )
 
@@ -106,12 +108,13 @@ class _Block:
     names: Callable[[], list[str]]
     scale: float = 1.0
     always: bool = True  # also for a record of usual values
+    decays: bool = False
 
 
 def _blocks(schema: Schema) -> list[_Block]:
     sizes, groups = coarse_sizes(schema), schema.groups
     blocks = [
-        _Block(sizes[c.name], partial(_bin_names, c), always=c.usual is None)
+        _Block(sizes[c.name], partial(_bin_names, c.name, c.cuts), always=c.usual is None)
         for c in schema.numeric
     ]
     for column in schema.categorical:
@@ -124,7 +127,15 @@ def _blocks(schema: Schema) -> list[_Block]:
             dense = number.usual is None
             names = partial(_cell_names, f"{number.name} exactly, bucket", BUCKETS)
             scale = DENSE_SCALE if dense else SPARSE_SCALE
-            blocks.append(_Block(BUCKETS, names, scale, always=dense))
+            blocks.append(_Block(BUCKETS, names, scale, always=dense, decays=True))
+    for number in schema.numeric:
+        if cuts := coarser_cuts(number):
+            names = partial(_bin_names, f"{number.name}, joined,", cuts)
+            blocks.append(_Block(len(cuts) + 2, names, always=number.usual is None))
+    for column in schema.categorical:
+        if column.hashed:
+            names = partial(_cell_names, f"{column.name} not listed, bucket", BUCKETS)
+            blocks.append(_Block(BUCKETS, names, always=False, decays=True))
     for cross in schema.crosses:
         size = min(math.prod(sizes[name] for name in cross), BUCKETS)
         blocks.append(_Block(size, partial(_cell_names, f"{' x '.join(cross)}, cell", size)))
@@ -148,6 +159,15 @@ def _binned(schema: Schema, records: Records) -> Design:
         if number.spiky:
             cells.append(bucket(values))
             absent.append(values == number.usual if number.usual is not None else None)
+    for number, values in zip(schema.numeric, records.numeric.T, strict=True):
+        if cuts := coarser_cuts(number):
+            cells.append(_bins(values, cuts))
+            absent.append(values == number.usual if number.usual is not None else None)
+    for column, places in zip(schema.categorical, records.codes.T, strict=True):
+        if column.hashed:
+            unlisted = places.astype(np.int64) - len(column.values) - 1
+            cells.append(unlisted)
+            absent.append(unlisted < 0)
     for cross in schema.crosses:
         sizes = [coarse_sizes(schema)[name] for name in cross]
         code = np.ravel_multi_index([columns[name] for name in cross], sizes).astype(np.int64)
@@ -174,13 +194,27 @@ def coarse_codes(schema: Schema, records: Records) -> dict[str, Ints]:
     """Bin or category of every column, the group included."""
     codes: dict[str, Ints] = {}
     for values, number in zip(records.numeric.T, schema.numeric, strict=True):
-        bins = np.searchsorted(np.array(number.cuts), values, side="right")
-        codes[number.name] = np.where(np.isnan(values), len(number.cuts) + 1, bins)
-    for values, column in zip(records.codes.T, schema.categorical, strict=True):
-        codes[column.name] = values.astype(np.int64)
+        codes[number.name] = _bins(values, number.cuts)
+    for places, column in zip(records.codes.T, schema.categorical, strict=True):
+        codes[column.name] = np.minimum(places, len(column.values)).astype(np.int64)
     if schema.sensitive:
         codes[schema.sensitive.name] = records.groups
     return codes
+
+
+def coarser_cuts(number: Numeric) -> tuple[float, ...]:
+    """The cuts of the second resolution of a column whose bins were found; often none.
+
+    Declared bins are used as they are.
+    """
+    many = "edges" in number.found and len(number.cuts) > _MANY_CUTS
+    return number.cuts[_COARSER // 2 :: _COARSER] if many else ()
+
+
+def _bins(values: NDArray[np.float64], cuts: Sequence[float]) -> Ints:
+    """The bin of every number, and one more for missing ones."""
+    bins = np.searchsorted(np.array(cuts), values, side="right")
+    return np.where(np.isnan(values), len(cuts) + 1, bins)
 
 
 def coarse_sizes(schema: Schema) -> dict[str, int]:
@@ -198,10 +232,9 @@ def coarse_weights(schema: Schema, weights: NDArray[np.float64]) -> list[NDArray
     return np.split(weights[: ends[-1]], ends[:-1])
 
 
-def _bin_names(number: Numeric) -> list[str]:
-    cuts = [-math.inf, *number.cuts, math.inf]
-    names = [f"{number.name} in [{a:g}, {b:g})" for a, b in pairwise(cuts)]
-    return [*names, f"{number.name} missing"]
+def _bin_names(name: str, cuts: Sequence[float]) -> list[str]:
+    names = [f"{name} in [{a:g}, {b:g})" for a, b in pairwise([-math.inf, *cuts, math.inf])]
+    return [*names, f"{name} missing"]
 
 
 def _value_names(name: str, values: Sequence[str], *more: str) -> list[str]:
@@ -210,16 +243,6 @@ def _value_names(name: str, values: Sequence[str], *more: str) -> list[str]:
 
 def _cell_names(name: str, size: int) -> list[str]:
     return [f"{name} {i}" for i in range(size)]
-
-
-def bucket(values: NDArray[np.float64] | Ints) -> Ints:
-    """A fixed hash of numbers (of their bits; all kinds of zero and of NaN are one) to a bucket."""
-    numbers = np.where(np.isnan(values), np.nan, values + 0.0).astype("<f8")
-    bits = numbers.view(np.uint64)
-    # The finaliser of splitmix64.
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        bits = (bits ^ (bits >> np.uint64(shift))) * np.uint64(factor)
-    return ((bits ^ (bits >> np.uint64(31))) % np.uint64(BUCKETS)).astype(np.int64)
 
 
 def _standardised(schema: Schema, records: Records) -> Design:

@@ -1,4 +1,4 @@
-"""The bins of every column in at most six groups, so that pairs and triples have few cells."""
+"""The bins of every column in a few groups, so that pairs and triples have few cells."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from dpfair.data.schema import Schema
 from dpfair.errors import InputError
 from dpfair.learners.features import coarse_codes, coarse_sizes
 
-__all__ = ["MAX_GROUPS", "Block", "Grouping"]
+__all__ = ["PAIR_GROUPS", "TRIPLE_GROUPS", "Block", "Grouping"]
 
-MAX_GROUPS = 6
+PAIR_GROUPS, TRIPLE_GROUPS = 12, 8
+"""How many groups a column of a pair and of a triple has, at most."""
 
 Block = tuple[int, ...]
 """The positions of two or three columns, in increasing order."""
@@ -30,18 +31,21 @@ Int64 = NDArray[np.int64]
 class Grouping:
     """Which group of its column every bin or category belongs to, by released numbers alone.
 
-    Columns are in the order of :func:`~dpfair.learners.features.coarse_sizes`.
+    Columns are in the order of :func:`~dpfair.learners.features.coarse_sizes`. ``pairs`` are the
+    groups of a column in pairs, ``triples`` the fewer ones in triples.
     """
 
     schema: Schema
-    groups: tuple[Int64, ...]
+    pairs: tuple[Int64, ...]
+    triples: tuple[Int64, ...]
 
     def __post_init__(self) -> None:
-        found = [len(groups) for groups in self.groups]
-        if found != [*coarse_sizes(self.schema).values()]:
-            raise InputError("Expected a group for every bin of this schema.")
-        if not all(((g >= 0) & (g < MAX_GROUPS)).all() for g in self.groups):
-            raise InputError(f"Expected groups from 0 to {MAX_GROUPS - 1}.")
+        sizes = [*coarse_sizes(self.schema).values()]
+        for columns, most in ((self.pairs, PAIR_GROUPS), (self.triples, TRIPLE_GROUPS)):
+            if [len(groups) for groups in columns] != sizes:
+                raise InputError("Expected a group for every bin of this schema.")
+            if not all(((g >= 0) & (g < most)).all() for g in columns):
+                raise InputError(f"Expected groups from 0 to {most - 1}.")
 
     @classmethod
     def by_mass(
@@ -58,51 +62,53 @@ class Grouping:
             a group. The bins of a number keep their order.
         """
         numeric = len(schema.numeric)
-        return cls(
-            schema,
-            tuple(
-                _grouped(
-                    mass, np.arange(len(mass)) if i < numeric else np.argsort(weight, kind="stable")
-                )
-                for i, (mass, weight) in enumerate(zip(masses, weights, strict=True))
-            ),
+        orders = [
+            np.arange(len(weight)) if i < numeric else np.argsort(weight, kind="stable")
+            for i, weight in enumerate(weights)
+        ]
+        pairs, triples = (
+            tuple(_grouped(m, order, most) for m, order in zip(masses, orders, strict=True))
+            for most in (PAIR_GROUPS, TRIPLE_GROUPS)
         )
+        return cls(schema, pairs, triples)
 
     @cached_property
-    def counts(self) -> list[int]:
-        """The number of groups of every column."""
-        return [int(groups.max()) + 1 for groups in self.groups]
+    def _counts(self) -> dict[int, list[int]]:
+        """The number of groups of every column, by the number of columns of a block."""
+        counted = {2: self.pairs, 3: self.triples}
+        return {k: [int(groups.max()) + 1 for groups in v] for k, v in counted.items()}
 
     def shape(self, block: Block) -> tuple[int, ...]:
         """The numbers of groups of the columns of a block."""
-        return tuple(self.counts[column] for column in block)
+        return tuple(self._counts[len(block)][column] for column in block)
 
     def size(self, block: Block) -> int:
         """The number of cells of a block."""
         return math.prod(self.shape(block))
 
-    def codes(self, records: Records) -> list[Int64]:
-        """The group of every record, per column."""
-        bins = coarse_codes(self.schema, records).values()
-        return [groups[code] for groups, code in zip(self.groups, bins, strict=True)]
+    def bins(self, records: Records) -> list[Int64]:
+        """The bin of every record, per column."""
+        return [*coarse_codes(self.schema, records).values()]
 
-    def cells(self, block: Block, codes: Sequence[Int64]) -> Int64:
+    def cells(self, block: Block, bins: Sequence[Int64]) -> Int64:
         """The cell of every record in a block."""
-        cells = codes[block[0]]
-        for column, groups in zip(block[1:], self.shape(block)[1:], strict=True):
-            cells = cells * groups + codes[column]
+        groups = self.pairs if len(block) == 2 else self.triples
+        first, *others = block
+        cells = groups[first][bins[first]]
+        for column, count in zip(others, self.shape(block)[1:], strict=True):
+            cells = cells * count + groups[column][bins[column]]
         return cells
 
 
-def _grouped(masses: Float64, order: Int64) -> Int64:
-    """Bins in this order, cut where the mass before their middle passes a sixth of the total."""
+def _grouped(masses: Float64, order: Int64, most: int) -> Int64:
+    """Bins in this order, cut where the mass before their middle passes equal parts of it."""
     size = len(masses)
-    if size <= MAX_GROUPS:
+    if size <= most:
         return np.arange(size)
     mass = np.maximum(masses[order], 0)
     mass = mass if mass.sum() > 0 else np.ones(size)
     middle = (np.cumsum(mass) - mass / 2) / mass.sum()
     part = np.empty(size, dtype=np.int64)
-    part[order] = np.minimum((MAX_GROUPS * middle).astype(np.int64), MAX_GROUPS - 1)
+    part[order] = np.minimum((most * middle).astype(np.int64), most - 1)
     # A large bin may leave a part empty; the others are numbered without a gap.
     return np.unique(part, return_inverse=True)[1].astype(np.int64)

@@ -170,9 +170,9 @@ ATTACKS.weigh("blocks: a weight too many", lambda w: np.append(w, 0.0), "weights
 ATTACKS.weigh("cells without blocks", lambda cells: np.zeros(36), "cells", "placed")
 ATTACKS["no tensors of blocks"] = _tensors("blocks", body=b"")
 ATTACKS["overlapping tensors of blocks"] = _tensors(
-    "blocks", weights=_ONE, groups=_ONE, blocks=_ONE, cells=_ONE
+    "blocks", weights=_ONE, pair_groups=_ONE, triple_groups=_ONE, blocks=_ONE, cells=_ONE
 )
-for _tensor in ("groups", "blocks", "cells"):
+for _tensor in ("pair_groups", "triple_groups", "blocks", "cells"):
     for _value in (np.nan, np.inf, -np.inf):
         ATTACKS.weigh(
             f"blocks: {_tensor} are {_value}", lambda t, v=_value: t + v, _tensor, "blocks"
@@ -181,11 +181,11 @@ for _tensor in ("groups", "blocks", "cells"):
     ATTACKS.weigh(f"blocks: one of the {_tensor} less", lambda t: t[:-1], _tensor, "blocks")
     ATTACKS.weigh(f"blocks: {_tensor} in a square", lambda t: np.zeros((9, 9)), _tensor, "blocks")
     ATTACKS.weigh(f"blocks: many {_tensor}", lambda t: np.zeros(700_000), _tensor, "blocks")
-for _tensor in ("groups", "blocks"):
+for _tensor in ("pair_groups", "triple_groups", "blocks"):
     for _name, _change in {
         "half": lambda t: t + 0.5,
         "below": lambda t: t - 2,
-        "above": lambda t: t + 4,
+        "above": lambda t: t + 10,
         "far above": lambda t: t + 2.0**60,
         "beyond whole numbers": lambda t: t + 1e300,
     }.items():
@@ -193,7 +193,7 @@ for _tensor in ("groups", "blocks"):
 ATTACKS.weigh("blocks: columns backwards", lambda t: t[:, [1, 0, 2]], "blocks", "blocks")
 ATTACKS.weigh("blocks: a column twice", lambda t: t[:, [0, 0, 2]], "blocks", "blocks")
 ATTACKS.weigh("blocks: a hundred blocks", lambda t: t[[0] * 100], "blocks", "blocks")
-ATTACKS.weigh("blocks: all in one group", lambda t: 0 * t, "groups", "blocks")
+ATTACKS.weigh("blocks: all in one group", lambda t: 0 * t, "pair_groups", "blocks")
 
 
 # Places that are no files

@@ -24,7 +24,7 @@ def round_outwards(low: float, high: float) -> tuple[float, float]:
     width = high - low
     if not width > 0 or not math.isfinite(width):
         return low - 1, high + 1
-    power = math.floor(math.log10(width / 10))
+    power = math.floor(math.log10(width)) - 1  # a tenth of the smallest number would be 0
     step = next(s for s in (1, 2, 5, 10) if s * 10.0**power >= width / 10 * 0.999)
     bounds = _steps(math.floor, low, step, power), _steps(math.ceil, high, step, power)
     return bounds if bounds[0] <= low and high <= bounds[1] else (low, high)
