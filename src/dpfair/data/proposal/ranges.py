@@ -22,9 +22,9 @@ def round_outwards(low: float, high: float) -> tuple[float, float]:
     ((10.0, 100.0), (0.0, 200000.0), (0.1, 1.0))
     """
     width = high - low
-    if not width > 0 or not math.isfinite(width):
+    if not 1e-300 < width < math.inf:  # a tenth of a smaller one may be 0
         return low - 1, high + 1
-    power = math.floor(math.log10(width)) - 1  # a tenth of the smallest number would be 0
+    power = math.floor(math.log10(width / 10))
     step = next(s for s in (1, 2, 5, 10) if s * 10.0**power >= width / 10 * 0.999)
     bounds = _steps(math.floor, low, step, power), _steps(math.ceil, high, step, power)
     return bounds if bounds[0] <= low and high <= bounds[1] else (low, high)
