@@ -82,17 +82,17 @@ class BlockLearner(BlockSettings, BaseEstimator):  # type: ignore[misc]
     r"""Private logistic regression, corrected for pairs and triples of columns that act jointly.
 
     1. A descent of a few steps on binned features, a fifth of the budget.
-    2. Noisy histograms of all columns; they serve to join the bins of a column to at most six
-       groups, and to weigh the importance of a column.
+    2. Noisy histograms of all columns; they serve to join the bins of a column to a few groups
+       (:mod:`dpfair.learners.grouping`), and to weigh the importance of a column.
     3. *Screen*: up to 66 pairs, each visited once. A visit releases the sum of residuals and of
        Hessians of every cell and corrects the log-odds of its cells
        (:mod:`dpfair.learners.visits`), here by 0.3 of the posterior mean.
-    4. *Confirm*: the four best pairs again, with less noise. If none of them shows an interaction,
-       all corrections are dropped and the descent goes on by the draws that are left: the result
-       is about that of :class:`~dpfair.learners.logistic.LogisticLearner` with four fifths of the
-       budget.
-    5. Otherwise the twelve best pairs and twenty triples of their columns are visited, and the
-       best twelve of these once more.
+    4. *Confirm*: the four best pairs again, with less noise. Then all corrections are dropped, and
+       the descent goes on. If no pair shows an interaction, it gets all draws that are left: the
+       result is about that of :class:`~dpfair.learners.logistic.LogisticLearner` with four fifths
+       of the budget. Otherwise it gets half of them.
+    5. With the other half, the twelve best pairs and twenty triples of their columns are visited,
+       and the best twelve of these once more.
 
     It learns what no sum of columns can express, such as a rule about two columns, from much less
     budget than :class:`~dpfair.learners.boosting.BoostingLearner` (docs/interactions.md). With more
