@@ -14,12 +14,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from dpfair.data.containers import (
     column_names,
+    get_column,
     plain_array,
     row_count,
     select_columns,
     take_rows,
 )
-from dpfair.data.encode import row_identities
+from dpfair.data.words import as_words
 from dpfair.errors import InputError
 from dpfair.learners.protocols import Tensors
 from dpfair.methods.inputs import label_classes
@@ -100,7 +101,10 @@ class TableRecords:
 
     def identities(self) -> list[bytes]:
         """What distinguishes one row from another, whatever the container."""
-        return row_identities(self.table, self.groups)
+        names = column_names(self.table)
+        columns = [as_words(get_column(self.table, name)).texts() for name in names]
+        rows = zip(*columns, self.groups.tolist(), strict=True)
+        return [repr(row).encode() for row in rows]
 
 
 @dataclass(frozen=True)

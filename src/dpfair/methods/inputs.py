@@ -22,9 +22,9 @@ from dpfair.data.containers import (
     row_count,
     sound_table,
 )
-from dpfair.data.encode import as_texts
 from dpfair.data.proposal import infer_levels, infer_schema
 from dpfair.data.schema import Schema
+from dpfair.data.words import as_words
 from dpfair.errors import InputError, PrivacyLeakWarning, SchemaError
 from dpfair.methods.parameters import Sensitive
 from dpfair.methods.positions import array_groups, has_array_names
@@ -125,8 +125,8 @@ def unit_texts(table: Any, unit: str | int | None) -> NDArray[Any] | None:
     """Who every record belongs to, as text; None if every record is a person."""
     if unit is None:
         return None
-    texts = as_texts(get_column(table, column_name(table, unit)))
-    return np.fromiter(texts, dtype=object, count=len(texts))
+    words = as_words(get_column(table, column_name(table, unit)))
+    return np.array([*words.words, None], dtype=object).take(words.places)
 
 
 def check_table(estimator: Any, X: Any, *, reset: bool) -> Any:

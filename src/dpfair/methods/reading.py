@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from dpfair.data.containers import row_count
-from dpfair.data.encode import as_texts, encode, level_codes
+from dpfair.data.encode import encode, level_codes
 from dpfair.data.records import Records
 from dpfair.data.schema import Schema
 from dpfair.methods.inputs import (
@@ -104,7 +104,7 @@ class TableReader(Parameters):
         # A declared schema fixes the type of the classes, too; it must not depend on a label.
         self.classes_ = class_values(schema.label, None if schema.reviewed else labels)
         records: Records = self._encode(table, sensitive_features)
-        return records.with_labels(level_codes(as_texts(labels), schema.label))
+        return records.with_labels(level_codes(labels, schema.label))
 
     def _encode(self, table: Any, sensitive_features: Any) -> Any:
         records = encode(table, self.schema_, sensitive_features)

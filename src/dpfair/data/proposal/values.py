@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfair.data.encode import as_texts, numbers
 from dpfair.data.file_form import USUAL_FILE, FileForm
+from dpfair.data.numbers import numbers
+from dpfair.data.words import as_words
 
 __all__ = ["MISSING_WORDS", "Values", "sort_key", "sorted_values"]
 
@@ -40,7 +41,7 @@ class Values:
     def texts(self) -> list[str | None]:
         """Every value as text; None if it is missing."""
         missing = MISSING_WORDS - self.kept
-        return [None if text in missing else text for text in as_texts(self.raw)]
+        return [None if text in missing else text for text in as_words(self.raw).texts()]
 
     @cached_property
     def counts(self) -> Counter[str]:
