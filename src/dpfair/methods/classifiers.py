@@ -24,6 +24,8 @@ from dpfair.data.words import as_words
 from dpfair.errors import InputError
 from dpfair.learners.protocols import Tensors
 from dpfair.methods.inputs import label_classes
+from dpfair.privacy.siphash import Rows
+from dpfair.privacy.split import text_rows
 
 __all__ = ["ClassifierScorer", "GroupClassifier", "StoredClassifier", "TableRecords", "is_fitted"]
 
@@ -99,12 +101,11 @@ class TableRecords:
         """The same rows, those of no declared group as if in the first one."""
         return replace(self, groups=np.maximum(self.groups, 0))
 
-    def identities(self) -> list[bytes]:
+    def identities(self) -> Rows:
         """What distinguishes one row from another, whatever the container."""
-        names = column_names(self.table)
-        columns = [as_words(get_column(self.table, name)).texts() for name in names]
-        rows = zip(*columns, self.groups.tolist(), strict=True)
-        return [repr(row).encode() for row in rows]
+        columns = [as_words(get_column(self.table, name)) for name in column_names(self.table)]
+        texts = [text_rows([*words.words, None])[words.places] for words in columns]
+        return np.hstack([*texts, self.groups.astype(np.int64).view(np.uint64)[:, None]])
 
 
 @dataclass(frozen=True)

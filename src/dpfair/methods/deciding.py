@@ -130,9 +130,8 @@ class DecisionMaker(TableReader):
             return (scores > 0.5).astype(np.int64)
         return decide(
             self.rule_,
-            records.groups,
+            records,
             scores,
-            records.identities(),
             coins=self.coins,
             key=self.fitted_.coin_key,
         )
