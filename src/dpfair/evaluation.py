@@ -20,7 +20,7 @@ from dpfair.fairness.rates import Interval
 from dpfair.fairness.release import HALF, Release, dependence_of
 from dpfair.fairness.undeclared import undeclared_shares
 from dpfair.methods.base import PrivateClassifier
-from dpfair.methods.inputs import column_name, label_array
+from dpfair.methods.inputs import column_name, label_column
 from dpfair.methods.limits import round_up_digits
 from dpfair.models.file import model_digest
 from dpfair.privacy.accountants import MAX_EPSILON
@@ -128,7 +128,7 @@ def evaluate_privately(
     plan, unit = _plan(model, epsilon), None if model.unit is None else column_name(X, model.unit)
     payment = _payment(model, plan, noise_source(random_state), ledger, unit)
     records = model.new_records(X, sensitive_features, known=False)
-    labels = level_codes(label_array(y, len(records)), model.schema_.label)
+    labels = level_codes(label_column(y, len(records)), model.schema_.label)
     counted = records.with_labels(labels)
     if counted.units is not None:
         counted = counted.take(bound_units(counted.units.tolist(), model.rows_per_unit))

@@ -16,7 +16,7 @@ from dpfair.fairness.release import Release
 from dpfair.fairness.rules import Rule
 from dpfair.learners.protocols import Scorer
 from dpfair.methods.fitted import Fitted
-from dpfair.methods.inputs import label_array
+from dpfair.methods.inputs import label_column
 from dpfair.methods.reading import TableReader
 from dpfair.methods.undecided import undecided_reasons
 
@@ -74,7 +74,7 @@ class DecisionMaker(TableReader):
     def score(self, X: Any, y: Any, sensitive_features: Any = None) -> float:
         """The share of records whose decision equals their label."""
         decisions = self.predict(X, sensitive_features=sensitive_features)
-        decided, true = as_words(decisions), as_words(label_array(y, len(decisions)))
+        decided, true = as_words(decisions), as_words(label_column(y, len(decisions)))
         return float(np.mean(decided.codes(true.words, other=-1) == true.places))
 
     @property

@@ -15,6 +15,7 @@ from sklearn.utils.validation import validate_data
 
 from dpfair.data.columns import Levels
 from dpfair.data.containers import (
+    as_series,
     column_names,
     get_column,
     missing_column,
@@ -39,6 +40,7 @@ __all__ = [
     "inferred_schema",
     "label_array",
     "label_classes",
+    "label_column",
     "unit_texts",
     "unreviewed",
 ]
@@ -162,6 +164,15 @@ def column_name(table: Any, column: str | int) -> str:
     if name not in names:
         raise missing_column(column, names)
     return str(name)
+
+
+def label_column(y: Any, n: int) -> Any:
+    """The labels as a column of text, if a data frame holds them so; or else as a plain array."""
+    import narwhals as nw
+
+    series = as_series(y)
+    is_text = hasattr(series, "to_native") and series.dtype in (nw.String, nw.Categorical, nw.Enum)
+    return y if is_text and len(series) == n else label_array(y, n)
 
 
 def label_array(y: Any, n: int) -> NDArray[Any]:

@@ -30,8 +30,9 @@ def undecided_reasons(table: Any, sensitive: Levels, groups: Any = None) -> NDAr
     space, in any of the columns that form the groups.
     """
     unknown = group_codes_of(table, sensitive, groups) < 0
-    reasons = np.where(unknown, OTHER, "").astype(object)
+    reasons = np.full(len(unknown), "", dtype=object)
     if unknown.any():
+        reasons[unknown] = OTHER
         names = sensitive.column_names
         for column in [get_column(table, n) for n in names] if groups is None else [groups]:
             words = as_words(column)
