@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from dpfair.errors import InputError
+from dpfair.privacy.identities import text_rows
 from dpfair.privacy.noise import Noise
 from dpfair.privacy.split import (
     bound_units,
     coin_split,
     keyed_coins,
-    text_rows,
     uniform_numbers,
 )
 

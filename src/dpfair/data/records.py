@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpfair.privacy.identities import text_rows
 from dpfair.privacy.siphash import Rows
-from dpfair.privacy.split import text_rows
 
 __all__ = ["Records"]
 

@@ -24,8 +24,8 @@ from dpfair.data.words import as_words
 from dpfair.errors import InputError
 from dpfair.learners.protocols import Tensors
 from dpfair.methods.inputs import label_classes
+from dpfair.privacy.identities import text_rows
 from dpfair.privacy.siphash import Rows
-from dpfair.privacy.split import text_rows
 
 __all__ = ["ClassifierScorer", "GroupClassifier", "StoredClassifier", "TableRecords", "is_fitted"]
 

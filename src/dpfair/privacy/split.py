@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfair.errors import InputError
+from dpfair.privacy.identities import text_rows
 from dpfair.privacy.noise import Noise
 from dpfair.privacy.siphash import Rows, siphash
 
-__all__ = ["bound_units", "coin_split", "keyed_coins", "text_rows", "uniform_numbers"]
+__all__ = ["bound_units", "coin_split", "keyed_coins", "uniform_numbers"]
 
 
 def coin_split(
@@ -53,15 +54,6 @@ def keyed_coins(identities: Rows, key: bytes) -> NDArray[np.float64]:
     from independent ones.
     """
     return uniform_numbers(siphash(identities, blake2b(key, digest_size=16).digest()))
-
-
-def text_rows(texts: Sequence[str | None]) -> Rows:
-    """Two words for every text, a hash of 128 bits: equal for equal texts only."""
-    places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
-    # The representation has no unpaired surrogates, and that of None is not that of "None".
-    hashes = b"".join(blake2b(repr(t).encode(), digest_size=16).digest() for t in places)
-    listed = np.frombuffer(hashes, dtype="<u8").reshape(-1, 2)
-    return listed[np.fromiter(map(places.__getitem__, texts), np.int64, len(texts))]
 
 
 def uniform_numbers(bits: NDArray[np.uint64]) -> NDArray[np.float64]:
