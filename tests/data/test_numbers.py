@@ -52,5 +52,13 @@ def test_halfway_cases(text):
     assert numbers(pl.Series([text]))[0] == float(text)
 
 
+@pytest.mark.parametrize("file", FORMS, ids=str)
+@pytest.mark.parametrize("text", ["0e99999", "0" * 401, "1e400", "nan", "1,5", "1,500", "1.5"])
+def test_text_is_read_in_the_form_of_the_file(text, file):
+    """Also where the form admits less than Python does."""
+    expected = [reference_encoding.number(text, file)]
+    assert np.array_equal(numbers(pl.Series([text]), file), expected, equal_nan=True)
+
+
 def canonical(values):
     return np.where(np.isnan(values), np.nan, values)

@@ -32,6 +32,13 @@ def test_zeros_and_missing_values_have_one_identity():
     assert len({identity(0), identity(1), identity(None), identity(0, "1")}) == 4
 
 
+def test_records_that_nobody_encoded_have_one_zero_too():
+    zeros = [
+        Records(np.array([[z]]), np.zeros((1, 0), np.int32), np.array([0])) for z in (0.0, -0.0)
+    ]
+    assert np.array_equal(zeros[0].identities(), zeros[1].identities())
+
+
 def test_identities_tell_groups_and_columns_apart():
     base = EXPECTED.take(np.array([0]))
     group = Records(base.numeric, base.codes, np.array([1]))
