@@ -35,9 +35,6 @@ class Distinct:
     values: Sequence[Any]
     places: NDArray[np.integer[Any]]
 
-    def __len__(self) -> int:
-        return len(self.places)
-
 
 def distinct(column: Any) -> Distinct:
     """The distinct values of a column of any container.
@@ -132,9 +129,11 @@ def _first_and_places(keys: pl.Series) -> tuple[NDArray[Any], NDArray[Any]]:
     import polars as pl
 
     first = keys.arg_unique().sort()
+    if len(first) == len(keys):  # such as identifiers
+        return first.to_numpy(), first.to_numpy()
     old, new = keys.gather(first), pl.int_range(len(first), dtype=pl.UInt32, eager=True)
     places = keys.replace_strict(old, new, return_dtype=pl.UInt32)
-    return first.to_numpy(), places.cast(pl.UInt32).to_numpy()  # of no rows it has another type
+    return first.to_numpy(), places.to_numpy()
 
 
 _LIBRARIES: dict[str, Callable[[Any], Distinct | None]] = {

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dpfair.data.columns import Numeric
 from dpfair.data.containers import as_series, column_array
 from dpfair.data.dates import days
-from dpfair.data.distinct import Distinct, distinct, polars_texts
+from dpfair.data.distinct import distinct, polars_texts
 from dpfair.data.file_form import USUAL_FILE, FileForm
 from dpfair.data.numerals import numeral
 from dpfair.data.text import plain_text
@@ -65,7 +65,7 @@ def _parsed(texts: pl.Series, file: FileForm) -> NDArray[np.float64]:
 
 
 def _each(values: Any, file: FileForm) -> NDArray[np.float64]:
-    found: Distinct = distinct(values)
+    found = distinct(values)
     return np.array([_number(v, file) for v in found.values], dtype=np.float64).take(found.places)
 
 

@@ -70,15 +70,14 @@ class Records:
 
         Records without an identifier of their person do not all share one identity.
         """
-        own = self._encoded()
         if self.units is None:
-            return own
-        units = self.units.tolist()
-        named = np.fromiter(map(bool, units), dtype=bool, count=len(units))
+            return self._encoded()
+        named = self.units.astype(bool)  # not None, and no empty text
+        own = self.take(~named)._encoded()
         rows = np.zeros((len(self), 1 + max(own.shape[1], 2)), dtype=np.uint64)
         rows[:, 0] = named  # so that no record can pass for a person
-        rows[named, 1:3] = text_rows(units)[named]
-        rows[~named, 1 : 1 + own.shape[1]] = own[~named]
+        rows[named, 1:3] = text_rows(self.units[named].tolist())
+        rows[~named, 1 : 1 + own.shape[1]] = own
         return rows
 
     def _encoded(self) -> Rows:

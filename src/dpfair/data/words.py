@@ -55,7 +55,10 @@ def as_words(values: Any) -> Words:
     """
     found = distinct(values)
     written = [_word(value) for value in found.values]
-    words = tuple(dict.fromkeys(word for word in written if word is not None))
+    unique = dict.fromkeys(written)
+    if len(unique) == len(written) and None not in unique:
+        return Words(tuple(unique), found.places)  # type: ignore[arg-type]
+    words = tuple(word for word in unique if word is not None)
     positions: dict[str | None, int] = {word: i for i, word in enumerate(words)}
     table = [positions.get(word, len(words)) for word in written]
     return Words(words, np.array(table, dtype=np.int32).take(found.places))

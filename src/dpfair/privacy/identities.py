@@ -14,8 +14,11 @@ __all__ = ["text_rows"]
 
 def text_rows(texts: Sequence[str | None]) -> Rows:
     """Two words for every text, a hash of 128 bits: equal for equal texts only."""
-    places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
+    listed = dict.fromkeys(texts)
     # The representation has no unpaired surrogates, and that of None is not that of "None".
-    hashes = b"".join(blake2b(repr(t).encode(), digest_size=16).digest() for t in places)
-    listed = np.frombuffer(hashes, dtype="<u8").reshape(-1, 2)
-    return listed[np.fromiter(map(places.__getitem__, texts), np.int64, len(texts))]
+    hashes = b"".join([blake2b(repr(t).encode(), digest_size=16).digest() for t in listed])
+    rows = np.frombuffer(hashes, dtype="<u8").reshape(-1, 2)
+    if len(listed) == len(texts):
+        return rows
+    places = {text: place for place, text in enumerate(listed)}
+    return rows[np.fromiter(map(places.__getitem__, texts), np.int64, len(texts))]
