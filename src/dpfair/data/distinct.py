@@ -128,7 +128,7 @@ def _first_and_places(keys: pl.Series) -> tuple[NDArray[Any], NDArray[Any]]:
     """The first position of every distinct key, and for every cell the place of its key there."""
     import polars as pl
 
-    first = keys.arg_unique().sort()
+    first = keys.arg_unique().sort().cast(pl.Int64)
     if len(first) == len(keys):  # such as identifiers
         return first.to_numpy(), first.to_numpy()
     old, new = keys.gather(first), pl.int_range(len(first), dtype=pl.UInt32, eager=True)
