@@ -36,7 +36,7 @@ from typing import Any
 import numpy as np
 
 from dpfair import load_adult
-from dpfair.data.encode import as_texts, encode, level_codes
+from dpfair.data.encode import encode, level_codes
 from dpfair.learners.compiled import available
 from dpfair.learners.descent import (
     Batch,
@@ -96,7 +96,7 @@ def adult_half(seed: int) -> tuple[Design, Any, Any]:
     data = load_adult()
     assert data.schema.label is not None
     records = encode(data.X, data.schema)
-    labels = np.maximum(level_codes(as_texts(data.y), data.schema.label), 0)
+    labels = np.maximum(level_codes(data.y, data.schema.label), 0)
     half = np.flatnonzero(np.random.default_rng(seed).random(len(records)) < 0.5)
     records = records.take(half)
     return design("standardised", data.schema, records), labels[half], records.groups

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from dpfair.data.encode import as_texts, encode, level_codes
+from dpfair.data.encode import encode, level_codes
 from dpfair.data.records import Records
 from dpfair.data.schema import Schema
 from dpfair.experiments.benchmark import load_dataset, split
@@ -170,7 +170,7 @@ def _schema(shape: Shape) -> Schema:
 def shipped(name: str, seed: int) -> Split:
     """A split of a data set of the package."""
     data = load_dataset(name)
-    labels = level_codes(as_texts(data.y), data.schema.label)
+    labels = level_codes(data.y, data.schema.label)
     records = encode(data.X, data.schema).with_labels(labels)
     rest, test = split(len(data.y), seed)
     return Split(data.schema, records.take(rest), records.take(test))

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from dpfair.data.encode import as_texts, encode, level_codes
+from dpfair.data.encode import encode, level_codes
 from dpfair.datasets import DATASETS
 from dpfair.errors import FairnessWarning
 from dpfair.experiments.benchmark import load_dataset, parse_seeds, split
@@ -94,7 +94,7 @@ def execute(run: KindsRun) -> dict[str, Any]:
         warnings.simplefilter("ignore", FairnessWarning)
         model.fit(data.X[rest], data.y[rest])
     accepted = model.predict(data.X[test]) == model.classes_[1]
-    labels = level_codes(as_texts(data.y[test]), data.schema.label)
+    labels = level_codes(data.y[test], data.schema.label)
     return {
         "accuracy": accuracy(accepted, labels),
         "gap": parity_gap(accepted, encode(data.X[test], data.schema).groups, 2),

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfair import validate
-from dpfair.data.encode import as_texts, level_codes
+from dpfair.data.encode import level_codes
 from dpfair.errors import InputError
 from dpfair.fairness.bounds.bands import fixed_accuracy, fixed_bound
 from dpfair.fairness.counting import release_table, table_plan
@@ -20,7 +20,7 @@ from dpfair.fairness.rates import Interval
 from dpfair.fairness.release import HALF, Release, dependence_of
 from dpfair.fairness.undeclared import undeclared_shares
 from dpfair.methods.base import PrivateClassifier
-from dpfair.methods.inputs import column_name, label_array
+from dpfair.methods.inputs import column_name, label_column
 from dpfair.methods.limits import round_up_digits
 from dpfair.models.file import model_digest
 from dpfair.privacy.accountants import MAX_EPSILON
@@ -50,7 +50,7 @@ def evaluate(
     """
     records = model.new_records(X, sensitive_features)
     decisions = model.decide(records)
-    labels = level_codes(as_texts(y), model.schema_.label)
+    labels = level_codes(y, model.schema_.label)
     if (labels < 0).any():
         raise InputError("Some labels are none of the two that the schema declares.")
     names = model.schema_.groups
@@ -128,7 +128,7 @@ def evaluate_privately(
     plan, unit = _plan(model, epsilon), None if model.unit is None else column_name(X, model.unit)
     payment = _payment(model, plan, noise_source(random_state), ledger, unit)
     records = model.new_records(X, sensitive_features, known=False)
-    labels = level_codes(as_texts(label_array(y, len(records))), model.schema_.label)
+    labels = level_codes(label_column(y, len(records)), model.schema_.label)
     counted = records.with_labels(labels)
     if counted.units is not None:
         counted = counted.take(bound_units(counted.units.tolist(), model.rows_per_unit))

@@ -37,7 +37,7 @@ def test_every_container_gives_the_same_records(table):
     assert found.codes.dtype == np.int32
     assert found.groups.dtype == np.int64
     assert row_count(table) == 4
-    assert found.identities() == EXPECTED.identities()
+    assert np.array_equal(found.identities(), EXPECTED.identities())
 
 
 def test_arrays_and_lists_give_the_same_records():

@@ -10,12 +10,11 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from data.any_columns import Hostile, scalars
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sample_containers import (
     COLUMNS,
-    CONTAINERS,
-    SECRET,
     array_schema,
     objects,
     records,
@@ -24,30 +23,18 @@ from sample_containers import (
 
 from dpfair.data.columns import Levels
 from dpfair.data.containers import get_column
-from dpfair.data.encode import as_texts, encode, level_codes, numbers, row_identities
+from dpfair.data.encode import encode, level_codes
+from dpfair.data.numbers import numbers
 from dpfair.data.schema import Schema
+from dpfair.data.words import as_words
 
 
 def test_labels_of_any_type():
     outcome = Levels("y", ("0", "1"))
     for values in ([0, 1, 1], [0.0, 1.0, 1.0], ["0", "1", "1"], np.array([0, 1, 1], dtype="u1")):
-        assert level_codes(as_texts(values), outcome).tolist() == [0, 1, 1]
-    unknown = level_codes(as_texts([math.nan, None, "", "2", True, -0.0]), outcome)
+        assert level_codes(values, outcome).tolist() == [0, 1, 1]
+    unknown = level_codes([math.nan, None, "", "2", True, -0.0], outcome)
     assert unknown.tolist() == [-1, -1, -1, -1, -1, 0]
-
-
-def test_large_integers_keep_their_digits_beside_missing_values():
-    """Two people whose identifiers differ in the last digit must not become one."""
-    big = [2**53, 2**53 + 1, None]
-    expected = [str(2**53), str(2**53 + 1), None]
-    for table in (
-        pl.DataFrame({"a": big}),
-        pd.DataFrame({"a": pd.array(big, dtype="Int64")}),
-        pd.DataFrame({"a": pd.array(big, dtype="int64[pyarrow]")}),
-        pa.table({"a": big}),
-    ):
-        assert as_texts(get_column(table, "a")) == expected
-    assert as_texts(pd.Series(big, dtype="Int64")) == expected
 
 
 def test_times_are_the_same_words_everywhere():
@@ -59,10 +46,10 @@ def test_times_are_the_same_words_everywhere():
         pd.DataFrame({"a": pd.Series(times, dtype="datetime64[ns]")}),
         pa.table({"a": times}),
     ):
-        assert as_texts(get_column(table, "a")) == expected
+        assert as_words(get_column(table, "a")).texts() == expected
         assert np.isnan(numbers(get_column(table, "a"))).all()
     for unit in ("s", "us", "ns"):
-        assert as_texts(np.array(times, dtype=f"datetime64[{unit}]")) == expected
+        assert as_words(np.array(times, dtype=f"datetime64[{unit}]")).texts() == expected
 
 
 @pytest.mark.parametrize(
@@ -103,50 +90,13 @@ def test_times_are_the_same_words_everywhere():
 def test_words_and_numbers_of_single_values(value, word, number):
     column = np.empty(1, dtype=object)
     column[0] = value
-    assert as_texts(column) == [word]
+    assert as_words(column).texts() == [word]
     assert np.array_equal(numbers(column), [number], equal_nan=True)
 
 
-class Hostile:
-    """A value whose methods raise errors that contain a secret."""
-
-    def __float__(self):
-        raise RuntimeError(SECRET)
-
-    def __str__(self):
-        raise RuntimeError(SECRET)
-
-    def __ne__(self, other):
-        raise KeyError(SECRET)
-
-    __hash__ = None
-
-
 def test_a_hostile_value_is_missing():
-    assert as_texts(objects([Hostile()])) == [None]
+    assert as_words(objects([Hostile()])).texts() == [None]
     assert np.isnan(numbers(objects([Hostile()]))).all()
-
-
-scalars = st.one_of(
-    st.none(),
-    st.booleans(),
-    st.integers(),
-    st.just(10**400),
-    st.just(-(10**5000)),
-    st.floats(),
-    st.text(max_size=5),
-    st.binary(max_size=3),
-    st.complex_numbers(),
-    st.decimals(allow_nan=True),
-    st.fractions(),
-    st.datetimes(),
-    st.dates(),
-    st.timedeltas(),
-    st.sampled_from([pd.NA, pd.NaT, np.datetime64("NaT"), np.float32("inf"), 5e-324, -0.0, 2**63]),
-    st.lists(st.integers(), max_size=2),
-    st.builds(lambda: np.zeros(2)),
-    st.builds(Hostile),
-)
 
 
 def check_records(found, n):
@@ -216,21 +166,9 @@ def test_ints_and_floats_and_text_are_one_number(values):
     )
 
 
-def test_row_identities_do_not_depend_on_the_container():
-    groups = np.array([0, 1, 0, 1])
-    found = {
-        tuple(row_identities(CONTAINERS[name], groups))
-        for name in ("pandas", "pandas nullable", "polars", "pyarrow")
-    }
-    assert len(found) == 1
-    table = pd.DataFrame({"a": ["1", "1,", "1"], "b": [",2", "2", ",2"]})
-    first, second, third = row_identities(table, np.zeros(3, dtype=np.int64))
-    assert first == third != second
-
-
 @pytest.mark.parametrize("spellings", [(1, 1.0, "1", "1.0"), (True, "True", "true", np.True_)])
 def test_a_file_and_a_frame_write_the_same_word(spellings):
-    assert len({as_texts([value])[0] for value in spellings}) == 1
+    assert len({as_words([value]).texts()[0] for value in spellings}) == 1
     assert len({numbers([value])[0] for value in spellings}) == 1
 
 

@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 from sample_containers import AS_TEXT, COLUMNS, EXPECTED, records, same
 
-from dpfair.data.encode import numbers
 from dpfair.data.file_form import FileForm
+from dpfair.data.numbers import numbers
 from dpfair.data.read import read_table
 from dpfair.errors import InputError
 

@@ -358,7 +358,11 @@ def test_a_missing_file_or_a_directory_is_one_sentence(tmp_path):
 
 @pytest.mark.parametrize(
     ("version", "advice"),
-    [(3, "use dpfair 0.1.0, which wrote it, or fit"), (6, "Use the dpfair that wrote it")],
+    [
+        (3, "use dpfair 0.1.0, which wrote it, or fit"),
+        (5, "other coins, and some of them other decisions: use dpfair 0.1.0, which wrote it"),
+        (7, "Use the dpfair that wrote it"),
+    ],
 )
 def test_another_version_is_refused_with_what_to_do(version, advice, content, tmp_path):
     def change(header):

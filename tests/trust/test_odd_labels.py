@@ -24,7 +24,7 @@ from dpfair import (
     save_model,
 )
 from dpfair.data.columns import Levels
-from dpfair.data.encode import as_texts
+from dpfair.data.words import as_words
 
 
 @pytest.mark.parametrize("width", [1, 2])
@@ -69,7 +69,7 @@ def test_classes_that_are_read_off_the_labels(values, tmp_path):
     X, _ = make_loans(20)
     for model in (PrivateLogisticRegression(1, steps=2), Algorithm1(ones, sensitive="sex")):
         model.fit(X, np.array([*values] * 10))
-        assert sorted(as_texts(model.classes_)) == sorted(as_texts(list(values)))
+        assert sorted(as_words(model.classes_).words) == sorted(as_words(list(values)).words)
         given = {"classifier": ones} if isinstance(model, Algorithm1) else {}
         loaded = load_model(save_model(model, tmp_path / "m"), **given)
         assert loaded.classes_.tolist() == model.classes_.tolist()

@@ -30,8 +30,10 @@ from dpfair import (
 )
 from dpfair.data.columns import Categorical, Levels, Numeric
 from dpfair.data.containers import plain_array, sound_table
-from dpfair.data.encode import as_texts, encode, numbers
+from dpfair.data.encode import encode
+from dpfair.data.numbers import numbers
 from dpfair.data.read import read_table
+from dpfair.data.words import as_words
 from dpfair.errors import SchemaError
 
 ODD_TABLES = {
@@ -129,7 +131,7 @@ def test_an_odd_item_of_a_list_is_a_value_like_any_other(odd):
     assert seen.error is None
     decent(seen)
     assert model.classes_.tolist() == ["no", "yes"]
-    assert as_texts(["f", odd, 1.0])[::2] == ["f", "1"]
+    assert as_words(["f", odd, 1.0]).texts()[::2] == ["f", "1"]
     assert len(numbers([1.0, odd])) == 2
 
 
@@ -159,8 +161,8 @@ def test_facts_given_as_any_numbers_are_those_of_a_file(tmp_path):
 def test_items_of_a_list_keep_their_types():
     assert plain_array([1, 2.5]).dtype == np.float64
     assert plain_array([1, "a"]).tolist() == [1, "a"]
-    assert as_texts([b"a", "b"]) == as_texts(np.array([b"a", "b"], dtype=object))
-    assert as_texts((True, "x")) == ["true", "x"]
+    assert as_words([b"a", "b"]).words == as_words(np.array([b"a", "b"], dtype=object)).words
+    assert as_words((True, "x")).texts() == ["true", "x"]
 
 
 def test_a_position_may_be_a_numpy_number():
@@ -257,4 +259,4 @@ def test_any_text_is_a_word_of_its_own_or_none(one, other):
     schema = Schema((Numeric("n", (0, 1)),), Levels("y", ("0", "1")))
     frame = pl.DataFrame({"n": [one, other]}, strict=False)
     assert encode(frame, schema).numeric.shape == (2, 1)
-    assert len(as_texts([one, other])) == 2
+    assert len(as_words([one, other])) == 2

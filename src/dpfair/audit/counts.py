@@ -148,7 +148,7 @@ def batch_table(cells: list[int], noise: Listening) -> list[int]:
     decide_batch(
         (cell + 0.5) / len(cells),
         np.zeros_like(cell),
-        [b""] * len(cell),
+        np.zeros((len(cell), 1), dtype=np.uint64),
         names=("all",),
         classes=np.array([0, 1]),
         rates=(0.5,),

@@ -26,7 +26,7 @@ from dpfair import validate
 from dpfair.audit.sample import PERSON, Record, Table, group_columns, sample_records, table_of
 from dpfair.audit.situations import Situation, end_groups, situations
 from dpfair.data.columns import Levels
-from dpfair.data.encode import as_texts, group_codes_of, level_codes
+from dpfair.data.encode import group_codes_of, level_codes
 from dpfair.data.schema import Schema
 from dpfair.privacy.assumptions import MEMBERSHIP, PARTS
 from dpfair.privacy.events import RELATIONS
@@ -228,7 +228,7 @@ class _Maker:
 
     def _parts(self, table: Table) -> dict[str, list[Any]]:
         """What assumed facts may depend on; the coins of persons depend on their names."""
-        labels = level_codes(as_texts(table.y), self.schema.label).tolist()
+        labels = level_codes(table.y, self.schema.label).tolist()
         sensitive = self.schema.sensitive
         groups = [0] * len(labels)
         if sensitive is not None:

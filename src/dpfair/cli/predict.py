@@ -126,7 +126,7 @@ def _decided(
         if len(rows):
             labels, chances = fitted.decide_all(chosen)
         name = "score" if fitted.rule_ is None else "acceptance_probability"
-        return {"decision": labels, name: chances}, {}
+        return {"decision": _column(labels, fitted.classes_), name: chances}, {}
     if not len(rows):
         raise InputError("No record of the batch has a group that the schema declares.")
     decided = fitted.decide_batch(chosen, epsilon=epsilon)
@@ -136,7 +136,14 @@ def _decided(
         "protects": decided.protects,
         "text": _most(decided),
     }
-    return {"decision": decided.decisions}, about
+    return {"decision": _column(decided.decisions, fitted.classes_)}, about
+
+
+def _column(labels: NDArray[Any], classes: NDArray[Any]) -> pl.Series:
+    """The labels as a column, without a Python object for each of them."""
+    import polars as pl
+
+    return pl.Series(classes).gather(pl.Series(labels == classes[1]).cast(pl.UInt32))
 
 
 def _all_rows(
@@ -145,10 +152,11 @@ def _all_rows(
     """One row for every record, in the order of the table; ids first, reasons last."""
     import polars as pl
 
-    decided = pl.DataFrame(columns | {"__row": pl.Series(rows, dtype=pl.Int64)})
-    everyone = pl.DataFrame({"__row": pl.arange(len(reasons), dtype=pl.Int64, eager=True)})
-    frame = everyone.join(decided, on="__row", how="left", maintain_order="left").drop("__row")
+    frame = pl.DataFrame(columns)
     if len(rows) < len(reasons):
+        decided = frame.with_columns(__row=pl.Series(rows, dtype=pl.Int64))
+        everyone = pl.DataFrame({"__row": pl.arange(len(reasons), dtype=pl.Int64, eager=True)})
+        frame = everyone.join(decided, on="__row", how="left", maintain_order="left").drop("__row")
         frame = frame.with_columns(reason=pl.Series([reason or None for reason in reasons]))
     if ids is None:
         return frame
@@ -163,7 +171,7 @@ def _report_undecided(reasons: NDArray[Any]) -> None:
     """Which rows have no decision; the records are those of whoever asks."""
     from dpfair.methods.undecided import BLANK
 
-    rows = [i + 1 for i, reason in enumerate(reasons.tolist()) if reason]
+    rows = ((reasons != "").nonzero()[0] + 1).tolist()
     if not rows:
         return
     listed = ", ".join(map(str, rows[:MOST_ROWS])) + (", ..." if len(rows) > MOST_ROWS else "")

@@ -12,11 +12,12 @@ import numpy as np
 from dpfair.data.check_columns import ColumnCheck, check_column
 from dpfair.data.columns import Categorical, Levels
 from dpfair.data.containers import column_names, get_column, missing_column, row_count
-from dpfair.data.encode import as_texts, group_codes_of, level_codes
+from dpfair.data.encode import group_codes_of, level_codes
 from dpfair.data.proposal.accepted import looks_reversed
 from dpfair.data.proposal.leaving_out import GIVES_AWAY, gives_label_away
 from dpfair.data.proposal.values import Values
 from dpfair.data.schema import Schema
+from dpfair.data.words import Words, as_words
 
 __all__ = ["LevelsCheck", "Problem", "TableCheck", "check_table"]
 
@@ -99,7 +100,7 @@ def check_table(
         problems += [Problem(text, serious=found.spoilt) for text in texts]
         if codes is not None and gives_label_away(values[column.name], codes):
             problems.append(Problem(f"{column.name!r} {GIVES_AWAY}."))
-    duplicates = _duplicates([as_texts(v.raw) for v in values.values()])
+    duplicates = _duplicates([as_words(v.raw) for v in values.values()])
     if duplicates > _MANY * row_count(table):
         problems.append(
             Problem(f"{duplicates:,} records equal an earlier one: is the table a copy of itself?")
@@ -178,9 +179,11 @@ def _label_problems(values: Values, label: Levels) -> list[Problem]:
     return []
 
 
-def _duplicates(columns: Sequence[Sequence[str | None]]) -> int:
-    rows = list(zip(*columns, strict=True))
-    return len(rows) - len(set(rows))
+def _duplicates(columns: Sequence[Words]) -> int:
+    import polars as pl
+
+    rows = pl.DataFrame({str(i): column.places for i, column in enumerate(columns)})
+    return rows.height - rows.n_unique() if columns else 0
 
 
 def _ragged(widths: tuple[int, Sequence[int]], problems: list[Problem]) -> tuple[int, int]:

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfair.data.columns import WIDEST, Categorical, Column, Numeric
-from dpfair.data.encode import column_numbers
 from dpfair.data.facts import number_text
 from dpfair.data.file_form import FileForm
+from dpfair.data.numbers import column_numbers
 from dpfair.data.proposal.leaving_out import why_identifier
 from dpfair.data.proposal.values import Values
 

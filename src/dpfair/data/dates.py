@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfair.data.containers import as_series, column_array
+from dpfair.data.distinct import distinct
 from dpfair.errors import SchemaError
 
 __all__ = ["check_date_format", "day_number", "days", "iso_date", "read_date"]
@@ -68,23 +69,21 @@ def check_date_format(form: object, column: str) -> None:
 
 def days(values: Any, form: str) -> NDArray[np.float64]:
     """A column of dates, or of texts in this form, as days; NaN for anything else."""
-    array = column_array(as_series(values))
-    if array.dtype.kind == "M":
-        whole = array.astype("datetime64[D]")
-        return np.where(np.isnat(whole), np.nan, whole.astype(np.int64).astype(np.float64))
-    known: dict[str, float] = {}
-    return np.fromiter((_day(v, form, known) for v in array.tolist()), np.float64, len(array))
+    if not hasattr(as_series(values), "to_native"):
+        values = column_array(values)
+        if values.dtype.kind == "M":
+            whole = values.astype("datetime64[D]")
+            return np.where(np.isnat(whole), np.nan, whole.astype(np.int64).astype(np.float64))
+    found = distinct(values)
+    return np.array([_day(v, form) for v in found.values], dtype=np.float64).take(found.places)
 
 
-def _day(value: Any, form: str, known: dict[str, float]) -> float:
+def _day(value: Any, form: str) -> float:
     if isinstance(value, str):
-        text = value.strip()
-        if text not in known:
-            try:
-                known[text] = day_number(dt.datetime.strptime(text, form))
-            except (ValueError, OverflowError):
-                known[text] = math.nan
-        return known[text]
+        try:
+            return day_number(dt.datetime.strptime(value.strip(), form))
+        except (ValueError, OverflowError):
+            return math.nan
     try:
         return day_number(value) if isinstance(value, dt.date) and value == value else math.nan
     except Exception:  # such as pandas.NaT, which is a date without a day

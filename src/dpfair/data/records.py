@@ -9,6 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpfair.privacy.identities import text_rows
+from dpfair.privacy.siphash import Rows
+
 __all__ = ["Records"]
 
 
@@ -63,26 +66,26 @@ class Records:
         cells = self.groups if labels is None else labels * groups + self.groups
         return np.bincount(cells, minlength=groups * (1 if labels is None else 2))
 
-    def identities(self) -> list[bytes]:
-        """Bytes that identify each record: its person, or else its encoded features and group.
+    def identities(self) -> Rows:
+        """Words that identify each record: its person, or else its encoded features and group.
 
         Records without an identifier of their person do not all share one identity.
         """
-        own = self._encoded()
         if self.units is None:
-            return own
-        return [
-            repr(unit).encode() if unit else record
-            for unit, record in zip(self.units.tolist(), own, strict=True)
-        ]
+            return self._encoded()
+        named = self.units.astype(bool)  # not None, and no empty text
+        own = self.take(~named)._encoded()
+        rows = np.zeros((len(self), 1 + max(own.shape[1], 2)), dtype=np.uint64)
+        rows[:, 0] = named  # so that no record can pass for a person
+        rows[named, 1:3] = text_rows(self.units[named].tolist())
+        rows[~named, 1 : 1 + own.shape[1]] = own
+        return rows
 
-    def _encoded(self) -> list[bytes]:
-        if not len(self):
-            return []
-        numeric = np.where(np.isnan(self.numeric), np.nan, self.numeric + 0.0)  # -0.0 is 0.0
-        parts = [
-            np.ascontiguousarray(numeric.astype("<f8")).view(np.uint8).reshape(len(self), -1),
-            np.ascontiguousarray(self.codes.astype("<i4")).view(np.uint8).reshape(len(self), -1),
-            self.groups.astype("<i8").reshape(-1, 1).view(np.uint8),
-        ]
-        return [row.tobytes() for row in np.concatenate(parts, axis=1)]
+    def _encoded(self) -> Rows:
+        n, numbers, categories = len(self), self.numeric.shape[1], self.codes.shape[1]
+        rows = np.zeros((n, numbers + (categories + 1) // 2 + 1), dtype="<u8")
+        # All kinds of NaN are one, and -0.0 is 0.0.
+        rows[:, :numbers] = np.where(np.isnan(self.numeric), np.nan, self.numeric + 0.0).view("u8")
+        rows[:, numbers:-1].view("<i4")[:, :categories] = self.codes
+        rows[:, -1] = self.groups.astype(np.int64).view(np.uint64)
+        return rows

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from dpfair.data.containers import get_column
-from dpfair.data.encode import as_texts, encode
+from dpfair.data.encode import encode
 from dpfair.data.schema import EarlierCost, Schema
+from dpfair.data.words import as_words
 from dpfair.discovery.discover import NAMING_SHARE, Discovery
 from dpfair.errors import InputError
 from dpfair.privacy.accountants import calibrate_event
@@ -136,7 +137,7 @@ class DiscoveryJob:
         # Neither groups nor labels are needed.
         records = encode(table, replace(self.schema, sensitive=None, crosses=()))
         if self.unit is not None:
-            persons = as_texts(get_column(table, self.unit))
+            persons = as_words(get_column(table, self.unit)).texts()
             records = records.take(bound_units(persons, self.rows_per_unit))
         run = payment.pay()
         [step] = run.plan.steps

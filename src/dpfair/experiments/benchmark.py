@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dpfair import validate
 from dpfair.data.columns import Numeric
-from dpfair.data.encode import as_texts, encode, level_codes
+from dpfair.data.encode import encode, level_codes
 from dpfair.data.records import Records
 from dpfair.data.schema import Schema
 from dpfair.datasets import DATASETS
@@ -142,7 +142,7 @@ def fit_split(setting: Setting, seed: int) -> tuple[Any, Records, Records]:
         warnings.simplefilter("ignore", FairnessWarning)
         model.fit(data.X[rest], data.y[rest])
     records = encode(data.X, model.schema_)
-    records = records.with_labels(level_codes(as_texts(data.y), model.schema_.label))
+    records = records.with_labels(level_codes(data.y, model.schema_.label))
     return model, records.take(rest), records.take(test)
 
 

@@ -11,7 +11,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import cross_val_predict
 from sklearn.preprocessing import OrdinalEncoder
 
-from dpfair.data.encode import as_texts, encode, level_codes
+from dpfair.data.encode import encode, level_codes
 from dpfair.data.records import Records
 from dpfair.datasets.dataset import Dataset
 from dpfair.experiments.benchmark import Setting, load_dataset, measured, split
@@ -78,7 +78,7 @@ def _numbers(data: Dataset) -> NDArray[np.float64]:
 
 
 def _labels(data: Dataset) -> NDArray[np.int64]:
-    return level_codes(as_texts(data.y), data.schema.label)
+    return level_codes(data.y, data.schema.label)
 
 
 def _groups(data: Dataset) -> NDArray[np.int64]:

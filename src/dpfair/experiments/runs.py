@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfair.data.columns import Categorical, Levels, Numeric
-from dpfair.data.encode import as_texts, level_codes
+from dpfair.data.encode import level_codes
+from dpfair.data.words import as_words
 from dpfair.datasets import DATASETS, load_adult
 from dpfair.datasets.dataset import Dataset
 from dpfair.errors import InputError
@@ -72,13 +73,13 @@ class Split:
 
     def labels(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Label codes of some rows."""
-        return level_codes(as_texts(self.dataset.y[rows]), self.dataset.schema.label)
+        return level_codes(self.dataset.y[rows], self.dataset.schema.label)
 
     def groups(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Group codes of some rows."""
         sensitive = self.dataset.schema.sensitive
         assert sensitive is not None
-        return level_codes(as_texts(self.dataset.X[sensitive.name][rows]), sensitive)
+        return level_codes(self.dataset.X[sensitive.name][rows], sensitive)
 
 
 @lru_cache(maxsize=4)
@@ -99,7 +100,7 @@ def load_split(dataset: str, data: str, seed: int) -> Split:
     fit = np.random.RandomState(100).choice(n, size=round(0.75 * n), replace=False)
     sensitive = loaded.schema.sensitive
     assert sensitive is not None
-    first = as_texts(loaded.X[sensitive.name][fit[:1]])[0]
+    first = as_words(loaded.X[sensitive.name][fit[:1]]).texts()[0]
     order = sorted(sensitive.values, key=lambda value: value != first)
     schema = replace(
         loaded.schema,
@@ -136,9 +137,7 @@ def execute(run: Run) -> dict[str, Any]:
     split = load_split(run.dataset, run.data, run.seed if run.data == "honest" else 0)
     model = _model(run, split)
     model.fit(split.dataset.X[split.fit], split.dataset.y[split.fit])
-    decisions = level_codes(
-        as_texts(model.predict(split.dataset.X[split.test])), split.dataset.schema.label
-    )
+    decisions = level_codes(model.predict(split.dataset.X[split.test]), split.dataset.schema.label)
     groups = split.groups(split.test)
     return {
         **asdict(run),

@@ -18,6 +18,7 @@ from dpfair.privacy.events import exact_epsilon
 from dpfair.privacy.ledger import SEEDED, Ledger
 from dpfair.privacy.noise import Noise
 from dpfair.privacy.plan import UNUSED_DELTA, Budget
+from dpfair.privacy.siphash import Rows
 from dpfair.privacy.split import keyed_coins
 
 __all__ = ["BatchDecisions", "decide_batch"]
@@ -60,7 +61,7 @@ class BatchDecisions:
 def decide_batch(
     scores: NDArray[np.float64],
     groups: NDArray[np.int64],
-    identities: Sequence[bytes],
+    identities: Rows,
     *,
     names: tuple[str, ...],
     classes: NDArray[Any],
@@ -84,9 +85,8 @@ def decide_batch(
     a decision then depends on the person's own record and on that table. Without it, quotas are
     exact: whether a person is accepted depends on the scores of all others.
     """
-    ties = keyed_coins(identities, key)
     if epsilon is None:
-        accepted, cuts = _quotas(scores, ties, groups, rates)
+        accepted, cuts = _quotas(scores, keyed_coins(identities, key), groups, rates)
         # A quota is a whole number: each rate is off by less than one person.
         sizes = np.bincount(groups, minlength=len(names))
         got = [int(accepted[groups == a].sum()) / n for a, n in enumerate(sizes) if n]

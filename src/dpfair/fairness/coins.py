@@ -3,25 +3,39 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpfair import validate
 from dpfair.fairness.rules import Rule
-from dpfair.privacy.split import keyed_coins
+from dpfair.privacy.siphash import Rows
+from dpfair.privacy.split import keyed_coins, uniform_numbers
 
 __all__ = ["COINS", "decide"]
 
 COINS = ("keyed", "fresh")
 
 
+class Identified(Protocol):
+    """Records to decide about."""
+
+    @property
+    def groups(self) -> NDArray[np.int64]:
+        """The code of each record's group."""
+
+    def take(self, rows: NDArray[np.int64]) -> Identified:
+        """The chosen rows."""
+
+    def identities(self) -> Rows:
+        """Words that identify each record."""
+
+
 def decide(
     rule: Rule,
-    groups: NDArray[np.int64],
+    records: Identified,
     scores: NDArray[np.float64],
-    identities: Sequence[bytes],
     *,
     coins: str,
     key: bytes,
@@ -33,14 +47,13 @@ def decide(
     drawn again at every call. Only records whose probability is not 0 or 1 need a coin.
     """
     validate.one_of(COINS, coins=coins)
+    groups = records.groups
     probabilities = rule.probabilities(groups, scores)
     decisions = (probabilities >= 1).astype(np.int64)
     undecided = np.flatnonzero((probabilities > 0) & (probabilities < 1))
-    salt = key if coins == "keyed" else secrets.token_bytes(32)
-    chosen: list[bytes] = [
-        identities[i] if coins == "keyed" else int(i).to_bytes(8, "little")
-        for i in undecided.tolist()
-    ]
-    drawn = keyed_coins(chosen, salt)
+    if coins == "keyed":
+        drawn = keyed_coins(records.take(undecided).identities(), key)
+    else:
+        drawn = uniform_numbers(np.frombuffer(secrets.token_bytes(8 * len(undecided)), np.uint64))
     decisions[undecided] = rule.decide(groups[undecided], scores[undecided], drawn)
     return decisions

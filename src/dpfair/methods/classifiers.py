@@ -14,15 +14,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from dpfair.data.containers import (
     column_names,
+    get_column,
     plain_array,
     row_count,
     select_columns,
     take_rows,
 )
-from dpfair.data.encode import row_identities
+from dpfair.data.words import as_words
 from dpfair.errors import InputError
 from dpfair.learners.protocols import Tensors
 from dpfair.methods.inputs import label_classes
+from dpfair.privacy.identities import text_rows
+from dpfair.privacy.siphash import Rows
 
 __all__ = ["ClassifierScorer", "GroupClassifier", "StoredClassifier", "TableRecords", "is_fitted"]
 
@@ -98,9 +101,11 @@ class TableRecords:
         """The same rows, those of no declared group as if in the first one."""
         return replace(self, groups=np.maximum(self.groups, 0))
 
-    def identities(self) -> list[bytes]:
+    def identities(self) -> Rows:
         """What distinguishes one row from another, whatever the container."""
-        return row_identities(self.table, self.groups)
+        columns = [as_words(get_column(self.table, name)) for name in column_names(self.table)]
+        texts = [text_rows([*words.words, None])[words.places] for words in columns]
+        return np.hstack([*texts, self.groups.astype(np.int64).view(np.uint64)[:, None]])
 
 
 @dataclass(frozen=True)

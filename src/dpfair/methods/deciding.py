@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from dpfair.data.containers import row_count
-from dpfair.data.encode import as_texts
+from dpfair.data.words import as_words
 from dpfair.fairness.coins import decide
 from dpfair.fairness.release import Release
 from dpfair.fairness.rules import Rule
 from dpfair.learners.protocols import Scorer
 from dpfair.methods.fitted import Fitted
-from dpfair.methods.inputs import label_array
+from dpfair.methods.inputs import label_column
 from dpfair.methods.reading import TableReader
 from dpfair.methods.undecided import undecided_reasons
 
@@ -74,8 +74,8 @@ class DecisionMaker(TableReader):
     def score(self, X: Any, y: Any, sensitive_features: Any = None) -> float:
         """The share of records whose decision equals their label."""
         decisions = self.predict(X, sensitive_features=sensitive_features)
-        decided, true = as_texts(decisions), as_texts(label_array(y, len(decisions)))
-        return float(np.mean([a == b for a, b in zip(decided, true, strict=True)]))
+        decided, true = as_words(decisions), as_words(label_column(y, len(decisions)))
+        return float(np.mean(decided.codes(true.words, other=-1) == true.places))
 
     @property
     def scorer_(self) -> Scorer:
@@ -130,9 +130,8 @@ class DecisionMaker(TableReader):
             return (scores > 0.5).astype(np.int64)
         return decide(
             self.rule_,
-            records.groups,
+            records,
             scores,
-            records.identities(),
             coins=self.coins,
             key=self.fitted_.coin_key,
         )

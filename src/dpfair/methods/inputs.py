@@ -15,6 +15,7 @@ from sklearn.utils.validation import validate_data
 
 from dpfair.data.columns import Levels
 from dpfair.data.containers import (
+    as_series,
     column_names,
     get_column,
     missing_column,
@@ -22,9 +23,9 @@ from dpfair.data.containers import (
     row_count,
     sound_table,
 )
-from dpfair.data.encode import as_texts
 from dpfair.data.proposal import infer_levels, infer_schema
 from dpfair.data.schema import Schema
+from dpfair.data.words import as_words
 from dpfair.errors import InputError, PrivacyLeakWarning, SchemaError
 from dpfair.methods.parameters import Sensitive
 from dpfair.methods.positions import array_groups, has_array_names
@@ -39,6 +40,7 @@ __all__ = [
     "inferred_schema",
     "label_array",
     "label_classes",
+    "label_column",
     "unit_texts",
     "unreviewed",
 ]
@@ -125,8 +127,8 @@ def unit_texts(table: Any, unit: str | int | None) -> NDArray[Any] | None:
     """Who every record belongs to, as text; None if every record is a person."""
     if unit is None:
         return None
-    texts = as_texts(get_column(table, column_name(table, unit)))
-    return np.fromiter(texts, dtype=object, count=len(texts))
+    words = as_words(get_column(table, column_name(table, unit)))
+    return np.array([*words.words, None], dtype=object).take(words.places)
 
 
 def check_table(estimator: Any, X: Any, *, reset: bool) -> Any:
@@ -162,6 +164,15 @@ def column_name(table: Any, column: str | int) -> str:
     if name not in names:
         raise missing_column(column, names)
     return str(name)
+
+
+def label_column(y: Any, n: int) -> Any:
+    """The labels as a column of text, if a data frame holds them so; or else as a plain array."""
+    import narwhals as nw
+
+    series = as_series(y)
+    is_text = hasattr(series, "to_native") and series.dtype in (nw.String, nw.Categorical, nw.Enum)
+    return y if is_text and len(series) == n else label_array(y, n)
 
 
 def label_array(y: Any, n: int) -> NDArray[Any]:

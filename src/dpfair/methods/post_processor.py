@@ -21,7 +21,7 @@ from dpfair.certificate.parity import parity_claim
 from dpfair.certificate.privacy import PrivacyClaim
 from dpfair.data.columns import Categorical, Levels
 from dpfair.data.containers import get_column, row_count
-from dpfair.data.encode import as_texts, level_codes
+from dpfair.data.encode import level_codes
 from dpfair.data.proposal import infer_levels
 from dpfair.data.schema import Schema
 from dpfair.data.text import text_of
@@ -343,13 +343,12 @@ class FairPostProcessor(PrivateClassifier):
         rows, sensitive = row_count(table), self.schema_.sensitive
         if sensitive is None:
             return TableRecords(table, np.zeros(rows, dtype=np.int64))
-        if sensitive_features is not None:
-            values = as_texts(sensitive_features)
-        else:
-            values = as_texts(get_column(table, sensitive.name))
-        if len(values) != rows:
-            raise InputError(f"Expected {rows} groups, got {len(values)}.")
-        return TableRecords(table, level_codes(values, sensitive))
+        apart = sensitive_features is not None
+        values = sensitive_features if apart else get_column(table, sensitive.name)
+        groups = level_codes(values, sensitive)
+        if len(groups) != rows:
+            raise InputError(f"Expected {rows} groups, got {len(groups)}.")
+        return TableRecords(table, groups)
 
     def _read_groups(self, table: Any, sensitive_features: Any) -> Levels:
         if self.epsilon is not None:

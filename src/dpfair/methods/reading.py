@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from dpfair.data.containers import row_count
-from dpfair.data.encode import as_texts, encode, level_codes
+from dpfair.data.encode import encode, level_codes
 from dpfair.data.records import Records
 from dpfair.data.schema import Schema
 from dpfair.methods.inputs import (
@@ -19,6 +19,7 @@ from dpfair.methods.inputs import (
     declared_schema,
     inferred_schema,
     label_array,
+    label_column,
     unit_texts,
     unreviewed,
 )
@@ -82,13 +83,13 @@ class TableReader(Parameters):
         Undeclared groups and labels have the code -1.
         """
         table = check_table(self, X, reset=True)
-        labels = label_array(y, row_count(table))
+        labels = label_column(y, row_count(table))
         schema = self._declared_schema(table, sensitive_features)
         if schema is None:
             assert not isinstance(self.sensitive, (list, tuple))
             schema = inferred_schema(
                 table,
-                labels,
+                label_array(y, row_count(table)),
                 label_name=getattr(y, "name", None),
                 sensitive=self.sensitive,  # type: ignore[arg-type]
                 sensitive_features=sensitive_features,
@@ -102,9 +103,10 @@ class TableReader(Parameters):
         self.schema_ = schema
         self.unit_ = None if self.unit is None else column_name(table, self.unit)
         # A declared schema fixes the type of the classes, too; it must not depend on a label.
-        self.classes_ = class_values(schema.label, None if schema.reviewed else labels)
+        read = None if schema.reviewed else label_array(y, row_count(table))
+        self.classes_ = class_values(schema.label, read)
         records: Records = self._encode(table, sensitive_features)
-        return records.with_labels(level_codes(as_texts(labels), schema.label))
+        return records.with_labels(level_codes(labels, schema.label))
 
     def _encode(self, table: Any, sensitive_features: Any) -> Any:
         records = encode(table, self.schema_, sensitive_features)

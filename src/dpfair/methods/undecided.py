@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from dpfair.data.columns import Levels
 from dpfair.data.containers import get_column
-from dpfair.data.encode import as_texts, group_codes_of
+from dpfair.data.encode import group_codes_of
+from dpfair.data.words import as_words
 from dpfair.errors import InputError
 
 __all__ = ["BLANK", "OTHER", "refuse_undecided", "undecided_reasons"]
@@ -29,12 +30,14 @@ def undecided_reasons(table: Any, sensitive: Levels, groups: Any = None) -> NDAr
     space, in any of the columns that form the groups.
     """
     unknown = group_codes_of(table, sensitive, groups) < 0
-    reasons = np.where(unknown, OTHER, "").astype(object)
+    reasons = np.full(len(unknown), "", dtype=object)
     if unknown.any():
+        reasons[unknown] = OTHER
         names = sensitive.column_names
         for column in [get_column(table, n) for n in names] if groups is None else [groups]:
-            blank = np.array([text is None or not text.strip() for text in as_texts(column)])
-            reasons[unknown & blank] = BLANK
+            words = as_words(column)
+            blank = np.array([*(not word.strip() for word in words.words), True])
+            reasons[unknown & blank[words.places]] = BLANK
     return reasons
 
 

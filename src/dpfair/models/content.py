@@ -19,7 +19,7 @@ from dpfair.models.kinds import kind_of_file
 __all__ = ["FORMAT_VERSION", "NotAModelError", "header_text", "read_content", "write_content"]
 
 FORMAT = "dpfair-model"
-FORMAT_VERSION = 5
+FORMAT_VERSION = 6
 
 
 class NotAModelError(InputError):
@@ -97,6 +97,11 @@ def _other_version(header: dict[str, Any]) -> str:
         return (
             f"{found} It lacks settings that its charges follow from, so it cannot be converted: "
             f"use dpfair {writer}, which wrote it, or fit the model again."
+        )
+    if version == "5":
+        return (
+            f"{found} Its records would get other coins, and some of them other decisions: use "
+            f"dpfair {writer}, which wrote it, or fit the model again."
         )
     return f"{found} Use the dpfair that wrote it."
 

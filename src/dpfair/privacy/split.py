@@ -14,7 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfair.errors import InputError
+from dpfair.privacy.identities import text_rows
 from dpfair.privacy.noise import Noise
+from dpfair.privacy.siphash import Rows, siphash
 
 __all__ = ["bound_units", "coin_split", "keyed_coins", "uniform_numbers"]
 
@@ -40,26 +42,24 @@ def coin_split(
     weights = np.array(list(shares.values()), dtype=np.float64)
     if not (np.all(weights > 0) and abs(weights.sum() - 1) < 1e-9):
         raise InputError(f"Expected positive shares that add up to 1, got {dict(shares)}.")
-    if units is None:
-        coins = noise.uniforms(n)
-    else:
-        coins = keyed_coins([repr(u).encode() for u in units], noise.take(32))
+    coins = noise.uniforms(n) if units is None else keyed_coins(text_rows(units), noise.take(32))
     places = np.searchsorted(np.cumsum(weights)[:-1], coins, side="right")
     return {name: np.flatnonzero(places == i) for i, name in enumerate(shares)}
 
 
-def keyed_coins(identities: Sequence[bytes], key: bytes) -> NDArray[np.float64]:
-    """A uniform number in (0, 1) per identity: the same for the same identity and key."""
-    return uniform_numbers(
-        b"".join(blake2b(i, key=key, digest_size=8).digest() for i in identities)
-    )
+def keyed_coins(identities: Rows, key: bytes) -> NDArray[np.float64]:
+    """A uniform number in (0, 1) per identity: the same for the same identity and key.
+
+    Identities are rows of one width. Without the key, the coins of distinct ones cannot be told
+    from independent ones.
+    """
+    return uniform_numbers(siphash(identities, blake2b(key, digest_size=16).digest()))
 
 
-def uniform_numbers(digests: bytes) -> NDArray[np.float64]:
-    """A number in (0, 1), without the ends, for every eight bytes."""
+def uniform_numbers(bits: NDArray[np.uint64]) -> NDArray[np.float64]:
+    """A number in (0, 1), without the ends, for every 64 bits."""
     # 52 bits and a half: with 53 bits the half would not fit, and the largest would round to 1.
-    fractions = (np.frombuffer(digests, dtype="<u8") >> np.uint64(12)).astype(np.float64)
-    return (fractions + 0.5) * 2.0**-52
+    return ((bits >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
 
 
 def bound_units(units: Sequence[str | None], rows_per_unit: int) -> NDArray[np.int64]:

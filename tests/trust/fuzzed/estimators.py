@@ -21,7 +21,7 @@ from dpfair import (
     PrivateSearchCV,
 )
 from dpfair.data.containers import column_names, get_column
-from dpfair.data.encode import numbers
+from dpfair.data.numbers import numbers
 from dpfair.methods import METHODS
 
 __all__ = ["CHOICES", "ESTIMATORS", "EXACT", "WITH_UNIT", "above_zero"]

@@ -30,14 +30,14 @@ for _name, _item in {"empty lists": "[]", "empty objects": "{}", "numbers": "0.1
         f"two million {_name}",
         lambda text, item=_item: f'{text[:-1]}, "x": [{item}' + f",{item}" * 1_900_000 + "]}",
     )
-ATTACKS.say("duplicate names", lambda text: text[:-1] + ', "version": 5}')
+ATTACKS.say("duplicate names", lambda text: text[:-1] + ', "version": 6}')
 ATTACKS.say("duplicate names inside", _swap('"counts":', '"counts": 0, "counts":'))
 for _number in ("NaN", "Infinity", "-Infinity", "1e999", "9" * 5000):
     ATTACKS.say(f"confidence {_number[:9]}", _swap(CONFIDENCE, f'"confidence": {_number}'))
 ATTACKS.say("half of a surrogate", _swap('"f"', '"\\ud800"'))
 ATTACKS.say("trailing text", lambda text: text + "{}")
 ATTACKS.say("comment", lambda text: "//" + text)
-for _version in (2, 3, 4, 6, 999, -1, None, "5", True, [5], 10**30):
+for _version in (2, 3, 4, 5, 7, 999, -1, None, "6", True, [6], 10**30):
     ATTACKS.put(f"version {repr(_version)[:9]}", "version", value=_version)
 
 # One entry missing or of another kind; each is taken from a file in which it says something.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from dpfair.data.containers import get_column
-from dpfair.data.encode import numbers
+from dpfair.data.numbers import numbers
 from dpfair.data.schema import Schema
 from dpfair.fairness.notions import NOTIONS
 from dpfair.methods.base import PrivateClassifier

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from dpfair.data.columns import Levels
-from dpfair.data.encode import as_texts
 from dpfair.data.proposal.accepted import Accepted, choose_accepted
 from dpfair.data.proposal.values import Values, sorted_values
+from dpfair.data.words import as_words
 from dpfair.errors import SchemaError
 
 __all__ = ["MAX_GROUPS", "find_groups", "find_label", "infer_levels"]
@@ -19,7 +19,7 @@ _LISTED = 10
 
 def infer_levels(name: str, values: Any, *, what: str, most: int) -> Levels:
     """The distinct values of the label or of the sensitive column, sorted; none is named."""
-    distinct = sorted_values({text for text in as_texts(values) if text is not None})
+    distinct = sorted_values(as_words(values).words)
     if not 2 <= len(distinct) <= most:
         noun = ("class", "classes") if most == 2 else ("group", "groups")
         expected = "exactly two" if most == 2 else f"2 to {most}"

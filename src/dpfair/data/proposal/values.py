@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfair.data.encode import as_texts, numbers
 from dpfair.data.file_form import USUAL_FILE, FileForm
+from dpfair.data.numbers import numbers
+from dpfair.data.words import Words, as_words
 
 __all__ = ["MISSING_WORDS", "Values", "sort_key", "sorted_values"]
 
@@ -40,12 +41,18 @@ class Values:
     def texts(self) -> list[str | None]:
         """Every value as text; None if it is missing."""
         missing = MISSING_WORDS - self.kept
-        return [None if text in missing else text for text in as_texts(self.raw)]
+        return [None if text in missing else text for text in self._words.texts()]
 
     @cached_property
     def counts(self) -> Counter[str]:
         """How often every value occurs; missing ones do not count."""
-        return Counter(text for text in self.texts if text is not None)
+        missing, words = MISSING_WORDS - self.kept, self._words.words
+        counts = np.bincount(self._words.places, minlength=len(words)).tolist()
+        return Counter({w: n for w, n in zip(words, counts, strict=False) if w not in missing})
+
+    @cached_property
+    def _words(self) -> Words:
+        return as_words(self.raw)
 
     @cached_property
     def present(self) -> int:

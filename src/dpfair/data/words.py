@@ -1,0 +1,78 @@
+"""A column as words: text in one spelling, however a file or a data frame writes it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfair.data.distinct import distinct
+from dpfair.data.text import plain_text
+
+__all__ = ["Words", "as_words"]
+
+
+@dataclass(frozen=True)
+class Words:
+    """The distinct words of a column in the order of their first cells, and the place of each cell.
+
+    The place of a missing value is one past the last word.
+    """
+
+    words: tuple[str, ...]
+    places: NDArray[np.integer[Any]]
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def codes(
+        self, listed: Sequence[str], other: int, missing: int | None = None
+    ) -> NDArray[np.int64]:
+        """The position of every cell's word in the list; ``other`` for words that are not in it.
+
+        >>> as_words(["b", 1, None, "1.0"]).codes(["1"], other=-1).tolist()
+        [-1, 0, -1, 0]
+        """
+        positions = {word: i for i, word in enumerate(listed)}
+        found = [positions.get(word, other) for word in self.words]
+        return np.array([*found, other if missing is None else missing]).take(self.places)
+
+    def texts(self) -> list[str | None]:
+        """One text per cell; None if it is missing."""
+        table = [*self.words, None]
+        return [table[place] for place in self.places.tolist()]
+
+
+def as_words(values: Any) -> Words:
+    """The words of a column; 1, 1.0 and "1" are one word.
+
+    >>> as_words([1, None, 2]).texts()
+    ['1', None, '2']
+    """
+    found = distinct(values)
+    written = [_word(value) for value in found.values]
+    unique = dict.fromkeys(written)
+    if len(unique) == len(written) and None not in unique:
+        return Words(tuple(unique), found.places)  # type: ignore[arg-type]
+    words = tuple(word for word in unique if word is not None)
+    positions: dict[str | None, int] = {word: i for i, word in enumerate(words)}
+    table = [positions.get(word, len(words)) for word in written]
+    return Words(words, np.array(table, dtype=np.int32).take(found.places))
+
+
+def _word(value: Any) -> str | None:
+    if isinstance(value, str):
+        return plain_text(str(value))
+    if isinstance(value, (float, np.floating)):
+        number = float(value)
+        if math.isnan(number):
+            return None
+        return str(int(number)) if number.is_integer() else str(number)
+    try:
+        return None if value is None or value != value else plain_text(str(value))  # NaT
+    except Exception:  # such as pandas.NA, an array or an integer of 5000 digits
+        return None
