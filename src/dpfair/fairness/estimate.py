@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import isotonic_regression
+from scipy import optimize
 
 from dpfair.fairness.release import Release
 
@@ -45,7 +45,7 @@ def estimated_masses(release: Release) -> Floats:
     if release.labelled:
         for a, size in enumerate(mass):
             counted = np.divide(counts[a, 1], size, out=shares[a].copy(), where=size > 0)
-            shares[a] = isotonic_regression(counted, weights=np.maximum(size, 1e-9)).x
+            shares[a] = optimize.isotonic_regression(counted, weights=np.maximum(size, 1e-9)).x
     return np.stack([mass * (1 - shares), mass * shares], axis=1)
 
 

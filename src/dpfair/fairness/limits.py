@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import brentq
+from scipy import optimize
 
 __all__ = ["Interval", "Tested", "envelope", "limit", "limits", "nested_limits"]
 
@@ -126,7 +126,9 @@ def _last_excluded(
 ) -> float:
     """A point just below the root of increasing ``tails`` - ``level`` between two points."""
     goal = math.log(level)
-    point = float(brentq(lambda p: math.log(tails(p)[0]) - goal, start, stop, xtol=1e-9, rtol=1e-9))
+    point = float(
+        optimize.brentq(lambda p: math.log(tails(p)[0]) - goal, start, stop, xtol=1e-9, rtol=1e-9)
+    )
     step = 1e-9
     while tails(point)[0] > level:  # the root finder may stop on either side
         point, step = max(start, point - step), 2 * step

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betaincinv, ndtr
+from scipy import special
 
 from dpfair.errors import InputError
 from dpfair.fairness.notions import Notion
@@ -109,8 +109,8 @@ def rate_interval(accepted: int, size: int, confidence: float = 0.95) -> tuple[f
         raise InputError(f"Expected 0 <= accepted <= size, got {accepted} of {size}.")
     tail = (1 - confidence) / 2
     rest = size - accepted
-    low = float(betaincinv(accepted, rest + 1, tail)) if accepted else 0.0
-    high = float(betaincinv(accepted + 1, rest, 1 - tail)) if rest else 1.0
+    low = float(special.betaincinv(accepted, rest + 1, tail)) if accepted else 0.0
+    high = float(special.betaincinv(accepted + 1, rest, 1 - tail)) if rest else 1.0
     return low, high
 
 
@@ -136,5 +136,5 @@ def sampling_floor(rate: float, sizes: Sequence[int]) -> float:
     if not spreads.any():
         return 0.0
     x = np.linspace(-8, 8, 4001) * spreads.max()
-    below = ndtr(x[:, None] / spreads)
+    below = special.ndtr(x[:, None] / spreads)
     return float(np.trapezoid(1 - below.prod(axis=1) - (1 - below).prod(axis=1), x))

@@ -19,8 +19,7 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linprog
-from scipy.sparse import coo_array
+from scipy import optimize, sparse
 
 from dpfair.errors import NoRuleError
 from dpfair.fairness.goal import Goal
@@ -77,7 +76,7 @@ def optimal_choice(masses: Floats, counts: Floats, edges: Floats, goal: Goal) ->
             at_most.add([(high, 1 - goal.tolerance), (low, -1.0)], 0.0)
         else:
             at_most.add([(high, 1.0), (low, -1.0)], goal.tolerance)
-    found = linprog(
+    found = optimize.linprog(
         objective,
         A_ub=at_most.matrix(),
         b_ub=at_most.right or None,
@@ -118,8 +117,8 @@ class _Rows:
         self._entries += [(len(self.right), column, value) for column, value in row]
         self.right.append(right)
 
-    def matrix(self) -> coo_array | None:
+    def matrix(self) -> sparse.coo_array | None:
         if not self.right:
             return None
         rows, columns, values = zip(*self._entries, strict=True)
-        return coo_array((values, (rows, columns)), shape=(len(self.right), self.width))
+        return sparse.coo_array((values, (rows, columns)), shape=(len(self.right), self.width))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import expit
+from scipy import special
 from sklearn.base import BaseEstimator
 
 from dpfair import validate
@@ -178,7 +178,7 @@ def boost(
             units = np.full((2, structure.leaves), unit)
             noisy = unit * draw.discrete_gaussian(whole, units, SENSITIVITY)
         else:
-            parts = residuals_and_hessians(records.labels, expit(odds))
+            parts = residuals_and_hessians(records.labels, special.expit(odds))
             sums = [np.bincount(leaf, part, structure.leaves) for part in parts]
             noisy = draw.gaussian(np.stack(sums).astype(np.float64), SENSITIVITY)
         gradients, hessians = noisy[0], np.maximum(noisy[1] / HESSIAN_SCALE, 0)

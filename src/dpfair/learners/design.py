@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy import sparse
 
 from dpfair.errors import InputError
 
@@ -161,11 +161,11 @@ class Design:
         np.put_along_axis(onehot, codes, values[codes], axis=1)
         return np.hstack([self.dense, onehot[:, : self.cells]])
 
-    def _onehot(self, chunk: slice) -> csr_array:
+    def _onehot(self, chunk: slice) -> sparse.csr_array:
         """The cells of some rows, as a sparse matrix: dearer to set up, cheaper per row."""
         codes = self.codes[chunk].astype(np.int32)
         ones, starts = _ones_and_starts(*codes.shape)
-        return csr_array((ones, codes.ravel(), starts), shape=(len(codes), self.cells + 1))
+        return sparse.csr_array((ones, codes.ravel(), starts), shape=(len(codes), self.cells + 1))
 
 
 def _chunks(rows: int) -> Iterator[slice]:

@@ -12,7 +12,6 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import MetaEstimatorMixin, clone
-from sklearn.model_selection import ParameterGrid
 
 from dpfair import validate
 from dpfair.certificate.certificate import Certificate
@@ -356,6 +355,8 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateClassifier):  # type: ignore[mi
 
     def _runs_at(self, schema: Schema, budget: Budget) -> Callable[[float], Runs]:
         """The runs of a search whose runs have this epsilon."""
+        from sklearn.model_selection import ParameterGrid  # it takes longer than most commands
+
         candidates = tuple(ParameterGrid(self.param_distributions))
         taken = FIXED.intersection(name for params in candidates for name in params)
         if taken:

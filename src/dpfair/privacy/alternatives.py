@@ -35,7 +35,7 @@ import numpy as np
 from dp_accounting.pld import pld_pmf
 from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 from numpy.typing import NDArray
-from scipy.signal import lfilter
+from scipy import signal
 
 from dpfair.privacy.events import DpEvent, OneOfDpEvent, parts
 
@@ -110,7 +110,7 @@ def _profile(
     # The transforms that composed the loss leave tiny negative chances; without them the delta
     # only grows.
     chances[start : start + loss.size] = np.maximum(loss._probs, 0.0)
-    tails = lfilter([1.0], [1.0, -math.exp(-interval)], chances[::-1])
+    tails = signal.lfilter([1.0], [1.0, -math.exp(-interval)], chances[::-1])
     steps = -math.expm1(-interval) * tails
     above = np.concatenate([[0.0], np.cumsum(steps)[:-1]])
     return np.asarray(loss._infinity_mass + above[::-1])

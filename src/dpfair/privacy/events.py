@@ -21,7 +21,6 @@ from fractions import Fraction
 from functools import cached_property
 from numbers import Rational
 
-from dp_accounting import NeighboringRelation
 from dp_accounting.dp_event import (
     ComposedDpEvent,
     DiscreteLaplaceDpEvent,
@@ -31,6 +30,7 @@ from dp_accounting.dp_event import (
     RepeatAndSelectDpEvent,
     SelfComposedDpEvent,
 )
+from dp_accounting.privacy_accountant import NeighboringRelation
 
 from dpfair import validate
 from dpfair.errors import InputError

@@ -21,7 +21,7 @@ from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
+from scipy import special
 
 from dpfair import validate
 from dpfair.privacy.discrete_gaussian import discrete_gaussian
@@ -144,7 +144,7 @@ class Noise:
         with self._lock:
             self._forget_after_fork()
             if len(self._normals) < count:
-                self._normals = ndtri(self.uniforms(max(count, _BULK)))
+                self._normals = special.ndtri(self.uniforms(max(count, _BULK)))
             result, self._normals = self._normals[:count], self._normals[count:]
             return result
 

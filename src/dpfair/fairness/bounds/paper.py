@@ -13,9 +13,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
-from scipy.signal import fftconvolve
-from scipy.special import gammainccinv
+from scipy import optimize, signal, special
 
 from dpfair.errors import InputError
 from dpfair.fairness.bounds.tails import binomial_window
@@ -97,7 +95,7 @@ def combined_gap_bound(
     _check_groups(rates, rule)
     private = any(rate.size is None for rate in rates)
     eta_sizes = SIZE_SHARE * eta if private else 0.0
-    surprise = float(gammainccinv(len(rates), eta - eta_sizes))
+    surprise = float(special.gammainccinv(len(rates), eta - eta_sizes))
     etas = np.exp(-np.linspace(0, surprise, steps + 1))
     levels = np.stack([rate.nested_intervals(etas, eta_sizes / len(rates)) for rate in rates])
     return _bound(rates, rule, levels, confidence, "C3")
@@ -172,7 +170,7 @@ def chernoff_gap_bound(sizes: Sequence[int], epsilons: Sequence[float], eta: flo
     # With noise the best s is below the optimum without noise, and s b must stay below 1.
     without_noise = math.sqrt(cost / quadratic)
     top = min(without_noise, (1 - 1e-9) / max(float(b.max()), 1e-300))
-    found = minimize_scalar(at, bounds=(top * 1e-3, top), method="bounded")
+    found = optimize.minimize_scalar(at, bounds=(top * 1e-3, top), method="bounded")
     return min(1.0, at(float(found.x)), at(top))
 
 
@@ -277,7 +275,7 @@ def _clipped_rates(p: float, n: int, noise: float) -> tuple[Floats, Floats]:
     counts, weights = binomial_window(n, p)
     reach = math.ceil(25 / noise)  # e^-25 is about 1e-11
     laplace = np.exp(-np.abs(np.arange(-reach, reach + 1.0)) * min(noise, 1e3))
-    mass = fftconvolve(weights, laplace / laplace.sum())
+    mass = signal.fftconvolve(weights, laplace / laplace.sum())
     values = np.clip(counts[0] - reach + np.arange(len(mass)), 0, n).astype(np.int64)
     folded = np.zeros(int(values[-1] - values[0]) + 1)
     np.add.at(folded, values - values[0], mass)

@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import bdtrc, gammaln
+from scipy import special
 
 __all__ = ["NoiseLaw", "binomial_window", "expected_chance", "reaches", "rounded_up"]
 
@@ -103,7 +103,8 @@ def binomial_window(n: int, p: float) -> tuple[Floats, Floats]:
 
 def rounded_up(n: int, chances: Floats) -> Floats:
     """Probabilities of counts of n records, plus an allowance for rounding and neglected mass."""
-    slack = _SLACK + 4 * sys.float_info.epsilon * float(gammaln(n + 1))  # the logarithms' rounding
+    # The logarithms' rounding.
+    slack = _SLACK + 4 * sys.float_info.epsilon * float(special.gammaln(n + 1))
     return np.minimum(1.0, chances * (1 + slack) + _SLACK)
 
 
@@ -126,7 +127,7 @@ def _chances(n: int, p: Floats, starts: NDArray[np.int64], enough: Floats) -> Fl
         total = masses @ chances
     if end <= n:
         # bdtrc(m, n, p) = P(Binomial > m), for 0 <= m < n.
-        rest = bdtrc(end - 1, n, p) if end > 0 else np.ones(len(p))
+        rest = special.bdtrc(end - 1, n, p) if end > 0 else np.ones(len(p))
         total += rest[:, None] * enough[last]
     largest: Floats = total.max(axis=1)
     return largest
@@ -147,7 +148,7 @@ def _binomial(n: int, p: Floats, low: int, high: int) -> Floats:
     Exponentials are slow: only every eighth column has one, the others are products.
     """
     counts = np.arange(low, high)
-    logs = gammaln(n + 1) - gammaln(counts + 1) - gammaln(n - counts + 1)
+    logs = special.gammaln(n + 1) - special.gammaln(counts + 1) - special.gammaln(n - counts + 1)
     every, odds = slice(None, None, _STRIDE), (np.log(p) - np.log1p(-p))[:, None]
     anchors = np.exp(logs[every] + counts[every] * odds + n * np.log1p(-p)[:, None])
     powers = np.exp(np.arange(_STRIDE) * odds)

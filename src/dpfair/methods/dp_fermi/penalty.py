@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
+from scipy import special
 
 from dpfair.learners.descent import SAFETY, Answers, Batch
 
@@ -61,7 +61,7 @@ class FermiPenalty:
 
     def gradients(self, batch: Batch, dual: Float64) -> tuple[Float32, Float32]:
         """d psi / d score per record, and d psi / d W per record, flattened."""
-        p = expit(batch.scores)
+        p = special.expit(batch.scores)
         w = dual.reshape(self.shape).astype(np.float32)
         labels = batch.labels.astype(np.int64) if self.shape[0] > 1 else np.zeros(len(p), np.int64)
         weight = (1 / self.label_shares)[labels].astype(np.float32)
@@ -107,7 +107,7 @@ class FermiObjective:
         """d / d score of loss + lambda psi, and - lambda d psi / d W."""
         by_score, by_dual = self.penalty.gradients(batch, extra)
         weight = np.float32(self.weight)
-        return expit(batch.scores) - batch.labels + weight * by_score, -weight * by_dual
+        return special.expit(batch.scores) - batch.labels + weight * by_score, -weight * by_dual
 
     def dual_step(self, answers: Answers) -> None:
         """W moves with the optimizer."""
@@ -168,7 +168,7 @@ class DualQuery:
     ) -> tuple[Float32, Float32 | None]:
         """d / d score of loss + lambda psi at the present W."""
         by_score, _ = self.penalty.gradients(batch, self.dual)
-        return expit(batch.scores) - batch.labels + np.float32(self.weight) * by_score, None
+        return special.expit(batch.scores) - batch.labels + np.float32(self.weight) * by_score, None
 
     def dual_step(self, answers: Answers) -> None:
         """W ascends by the released answer."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
+from scipy import special
 
 from dpfair.learners.descent import Batch
 from dpfair.learners.design import Design
@@ -89,7 +89,7 @@ def train_reference(
             scores = rows.scores(theta.astype(np.float32))
             batch = Batch(scores, targets[chosen], groups[chosen])
             by_score, by_dual = penalty.gradients(batch, dual)
-            coefficients = expit(scores) - batch.labels + np.float32(weight) * by_score
+            coefficients = special.expit(scores) - batch.labels + np.float32(weight) * by_score
             gradient = rows.weighted_sum(coefficients / np.float32(len(chosen)))
             gradient /= max(1.0, float(np.linalg.norm(gradient)) / clip)
             theta = theta - theta_rate * (gradient + stated.theta * noise.normals(width))

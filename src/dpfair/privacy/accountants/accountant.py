@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
 
-from dp_accounting import NeighboringRelation
 from dp_accounting.dp_event import DiscreteLaplaceDpEvent, PoissonSampledDpEvent
+from dp_accounting.privacy_accountant import NeighboringRelation
 
 from dpfair.errors import InputError
 from dpfair.privacy.events import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from dp_accounting import NeighboringRelation
+from dp_accounting.privacy_accountant import NeighboringRelation
 
 from dpfair.privacy.accountants.accountant import Accountant, gaussians_and_pure, gaussians_only
 from dpfair.privacy.accountants.loss import squared_loss

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
-from dp_accounting import NeighboringRelation
 from dp_accounting.dp_event import (
     DiscreteLaplaceDpEvent,
     GaussianDpEvent,
@@ -17,6 +16,7 @@ from dp_accounting.dp_event import (
 )
 from dp_accounting.pld import common
 from dp_accounting.pld import privacy_loss_distribution as pld
+from dp_accounting.privacy_accountant import NeighboringRelation
 
 from dpfair.privacy.accountants.accountant import Accountant
 from dpfair.privacy.accountants.loss import squared_loss

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dp_accounting import NeighboringRelation
+from dp_accounting.privacy_accountant import NeighboringRelation
 
 from dpfair.privacy.accountants.accountant import Accountant, gaussians_and_pure, gaussians_only
 from dpfair.privacy.events import DpEvent

@@ -8,13 +8,13 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from dp_accounting import NeighboringRelation
 from dp_accounting.dp_event import (
     DiscreteLaplaceDpEvent,
     GaussianDpEvent,
     RepeatAndSelectDpEvent,
 )
-from dp_accounting.rdp import RdpAccountant, compute_epsilon
+from dp_accounting.privacy_accountant import NeighboringRelation
+from dp_accounting.rdp.rdp_privacy_accountant import RdpAccountant, compute_epsilon
 from numpy.typing import NDArray
 
 from dpfair.errors import InputError
