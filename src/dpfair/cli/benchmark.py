@@ -8,19 +8,18 @@ import typer
 
 from dpfair import validate
 from dpfair.cli.looks import print_table
-from dpfair.cli.options import NOTION_NAMES, AsJson, Delta
+from dpfair.cli.options import AsJson, Delta
 from dpfair.cli.output import print_json
 from dpfair.cli.progress import progress_bar
-from dpfair.cli.tables import DATASET_NAMES
 
 
 def benchmark(
-    dataset: Annotated[str, typer.Argument(metavar="DATASET", help=f"{DATASET_NAMES}.")],
+    dataset: Annotated[str, typer.Argument(metavar="DATASET", help="{datasets}.")],
     epsilon: Annotated[float, typer.Option(help="The privacy budget of each fit.")],
     seeds: Annotated[str, typer.Option(help="Splits, such as 1000-1049.")] = "1000-1049",
     method: Annotated[str, typer.Option(help="{methods}.")] = "fair",
     mode: Annotated[str, typer.Option(help="certified, reuse or batch.")] = "certified",
-    notion: Annotated[str, typer.Option(help=f"{NOTION_NAMES}.")] = "demographic_parity",
+    notion: Annotated[str, typer.Option(help="{notions}.")] = "demographic_parity",
     tolerance: Annotated[float, typer.Option(help="The largest gap allowed.")] = 0.0,
     sensitive: Annotated[
         str | None, typer.Option(help="The column with the groups, or several: sex,race.")

@@ -11,7 +11,6 @@ import typer
 
 from dpfair.cli.options import AsJson
 from dpfair.cli.output import print_json
-from dpfair.data.schema import Schema
 
 if TYPE_CHECKING:
     from dpfair.data.check import LevelsCheck, TableCheck
@@ -34,6 +33,7 @@ def check(
     from dpfair.data.check import check_table
     from dpfair.data.lines import line_widths
     from dpfair.data.read import is_text_file, read_table
+    from dpfair.data.schema import Schema
 
     declared = Schema.load(schema)
     frame = read_table(file, declared.file)

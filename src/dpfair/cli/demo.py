@@ -21,12 +21,10 @@ from dpfair.cli.output import (
     print_account,
     print_json,
 )
-from dpfair.cli.tables import DATASET_NAMES
-from dpfair.datasets import DATASETS
 
 
 def demo(
-    dataset: Annotated[str, typer.Option(help=f"{DATASET_NAMES}.")] = "adult",
+    dataset: Annotated[str, typer.Option(help="{datasets}.")] = "adult",
     epsilon: Annotated[float, typer.Option(help="The privacy budget.")] = 3.0,
     delta: Delta = 1e-5,
     seed: Seed = None,
@@ -34,6 +32,8 @@ def demo(
     as_json: AsJson = False,
 ) -> None:
     """Train, certify, save and report a model on shipped data, and test it on a quarter of it."""
+    from dpfair.datasets import DATASETS
+
     validate.one_of(DATASETS, dataset=dataset)
     validate.positive(epsilon=epsilon)
     validate.in_open_interval(0, 1, delta=delta)

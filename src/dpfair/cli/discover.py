@@ -21,7 +21,6 @@ from dpfair.cli.options import (
 from dpfair.cli.output import check_writable, print_account, print_json, say
 from dpfair.cli.progress import working
 from dpfair.cli.tables import data_file, read_data
-from dpfair.data.schema import Schema
 from dpfair.files import write_file
 
 __all__ = ["discover"]
@@ -57,6 +56,7 @@ def discover(
     several fits; these have no certified gap, because their records were used before.
     """
     from dpfair.cli.paying import keep_numbers, kept_numbers
+    from dpfair.data.schema import Schema
     from dpfair.discovery.job import DiscoveryJob
 
     check_writable(out, inputs=[schema, data_file(data)])

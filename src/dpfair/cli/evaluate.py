@@ -22,7 +22,6 @@ from dpfair.cli.options import (
 from dpfair.cli.output import print_json, say
 from dpfair.cli.progress import working
 from dpfair.cli.tables import needed_columns, read_data
-from dpfair.data.containers import missing_column
 from dpfair.errors import InputError
 
 
@@ -60,6 +59,8 @@ def evaluate(
         frame = read_data(data, fitted.schema_.file)
     name = fitted.schema_.label.name
     if name not in frame.columns:
+        from dpfair.data.containers import missing_column
+
         raise missing_column(name, frame.columns)
     unit = None if fitted.unit is None else str(fitted.unit)
     table = needed_columns(frame, fitted.schema_, unit)

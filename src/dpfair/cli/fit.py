@@ -13,7 +13,6 @@ from dpfair import validate
 from dpfair.cli.looks import print_facts
 from dpfair.cli.next_steps import print_next_steps
 from dpfair.cli.options import (
-    NOTION_NAMES,
     AsJson,
     Data,
     Delta,
@@ -38,13 +37,12 @@ from dpfair.cli.output import (
 from dpfair.cli.progress import working
 from dpfair.cli.schemas import inferred, proposed, stop_with, with_columns
 from dpfair.cli.tables import data_file, needed_columns, read_data, shipped_schema
-from dpfair.data.containers import missing_column
-from dpfair.data.schema import Schema
 from dpfair.errors import InputError, LedgerFileError
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from dpfair.data.schema import Schema
     from dpfair.methods.base import PrivateClassifier
     from dpfair.privacy.payment import ChargeTo
     from dpfair.privacy.plan import FitPlan
@@ -80,7 +78,7 @@ def fit(
     mode: Annotated[
         str | None, typer.Option(help="certified, or reuse: more accurate, but not certified.")
     ] = None,
-    notion: Annotated[str | None, typer.Option(help=f"{NOTION_NAMES}.")] = None,
+    notion: Annotated[str | None, typer.Option(help="{notions}.")] = None,
     tolerance: Annotated[str | None, typer.Option(help="The largest gap that is allowed.")] = None,
     target: Annotated[str | None, typer.Option(help="Share to accept.")] = None,
     capacity: Annotated[str | None, typer.Option(help="Share to accept at most.")] = None,
@@ -134,6 +132,7 @@ def fit(
         raise InputError("--dry-run reads no record, and --infer-schema would have to.")
     # The options are checked before a record is read, also where the schema is read off them.
     from dpfair.cli.settings import Given, given_pairs, make_model
+    from dpfair.data.schema import Schema
     from dpfair.methods.limits import check_plan
 
     short_forms = {
@@ -247,6 +246,8 @@ def _fit(
         with working("reading the records"):
             frame = read_data(data, schema.file)
     if schema.label.name not in frame.columns:
+        from dpfair.data.containers import missing_column
+
         raise missing_column(schema.label.name, frame.columns)
     unit = None if model.unit is None else str(model.unit)
     table, labels = needed_columns(frame, schema, unit), frame[schema.label.name]

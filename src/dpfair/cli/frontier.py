@@ -9,7 +9,7 @@ import typer
 
 from dpfair.cli.looks import print_table
 from dpfair.cli.models import read_model
-from dpfair.cli.options import NOTION_NAMES, AsJson, ModelFile, OwnLearner, numbers
+from dpfair.cli.options import AsJson, ModelFile, OwnLearner, numbers
 from dpfair.cli.output import print_json, say
 from dpfair.errors import InputError
 
@@ -21,9 +21,7 @@ __all__ = ["frontier", "remarks", "table"]
 
 def frontier(
     model: ModelFile,
-    notion: Annotated[
-        str | None, typer.Option(help=f"{NOTION_NAMES}. Default: the model's own.")
-    ] = None,
+    notion: Annotated[str | None, typer.Option(help="{notions}. Default: the model's own.")] = None,
     tolerances: Annotated[
         str | None, typer.Option(help="The gaps to allow, such as 0,0.01,0.05.")
     ] = None,

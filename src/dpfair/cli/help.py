@@ -11,6 +11,7 @@ from typing import Any, Literal
 from typer.core import TyperCommand, TyperGroup
 
 from dpfair.cli.looks import decorated
+from dpfair.cli.settings import either, methods_from_tables
 
 __all__ = ["CommandsInPanels", "HelpFromTables", "example_text"]
 
@@ -25,7 +26,7 @@ def example_text(examples: Iterable[str]) -> str:
 
 
 class HelpFromTables(TyperCommand):
-    """A command whose help may name the methods and learners of the tables.
+    """A command whose help may name what tables list: methods, learners, data sets, notions.
 
     The tables are imported when such a help is shown, because that takes longer than most commands.
     """
@@ -35,7 +36,7 @@ class HelpFromTables(TyperCommand):
         for option in self.params:
             text = getattr(option, "help", None)
             if text and "{" in text:
-                option.help = text.format(**_names())  # type: ignore[attr-defined]
+                option.help = text.format_map(_Names())  # type: ignore[attr-defined]
         self.rich_markup_mode = _markup()
         super().format_help(ctx, formatter)
 
@@ -83,8 +84,34 @@ def _markup() -> Literal["rich"] | None:
     return "rich" if decorated() else None
 
 
-def _names() -> dict[str, str]:
-    from dpfair.cli.settings import either, methods_from_tables
+class _Names(dict[str, str]):
+    """The names of a table, which is imported if a text mentions it."""
+
+    def __missing__(self, table: str) -> str:
+        return either(_TABLES[table]())
+
+
+def _learners() -> Iterable[str]:
     from dpfair.learners import LEARNERS
 
-    return {"methods": either(methods_from_tables()), "learners": either(LEARNERS)}
+    return LEARNERS
+
+
+def _datasets() -> Iterable[str]:
+    from dpfair.datasets import DATASETS
+
+    return DATASETS
+
+
+def _notions() -> Iterable[str]:
+    from dpfair.fairness.notions import NOTIONS
+
+    return NOTIONS
+
+
+_TABLES = {
+    "methods": methods_from_tables,
+    "learners": _learners,
+    "datasets": _datasets,
+    "notions": _notions,
+}

@@ -7,15 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dpfair.cli.tables import DATASET_NAMES
 from dpfair.errors import InputError
-from dpfair.fairness.notions import NOTIONS
 
 if TYPE_CHECKING:
     from dpfair.privacy.payment import ChargeTo
 
 __all__ = [
-    "NOTION_NAMES",
     "AsJson",
     "Data",
     "Delta",
@@ -30,13 +27,10 @@ __all__ = [
     "numbers",
 ]
 
-NOTION_NAMES = " or ".join(", ".join(NOTIONS).rsplit(", ", 1))
-"""The notions of fairness, for help texts."""
-
 Data = Annotated[
     str,
     typer.Argument(
-        metavar="DATA", help=f"A CSV, Parquet, Arrow or Excel file, or the word {DATASET_NAMES}."
+        metavar="DATA", help="A CSV, Parquet, Arrow or Excel file, or the word {datasets}."
     ),
 ]
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file written by fit.")]

@@ -11,15 +11,13 @@ from dpfair import validate
 from dpfair.cli.options import AsJson
 from dpfair.cli.output import check_writable, make_folder, print_json, say
 from dpfair.cli.progress import progress_bar
-from dpfair.cli.tables import DATASET_NAMES
-from dpfair.datasets import DATASETS
 
 
 def reproduce(
     table: Annotated[
         str | None, typer.Option(help="One table, such as adult-3-prv. Default: all twelve.")
     ] = None,
-    dataset: Annotated[str | None, typer.Option(help=f"Only {DATASET_NAMES}.")] = None,
+    dataset: Annotated[str | None, typer.Option(help="Only {datasets}.")] = None,
     data: Annotated[
         str,
         typer.Option(
@@ -40,6 +38,8 @@ def reproduce(
 ) -> None:
     """Regenerate the paper's tables next to the published numbers. Seeded runs, public data."""
     if dataset is not None:
+        from dpfair.datasets import DATASETS
+
         validate.one_of(DATASETS, dataset=dataset)
     validate.one_of(("paper", "honest"), data=data)
     validate.at_least(1, seeds=seeds, jobs=jobs)

@@ -13,8 +13,6 @@ from dpfair.cli.help import HelpFromTables, example_text
 from dpfair.cli.options import AsJson
 from dpfair.cli.output import check_writable, print_json, say
 from dpfair.cli.schemas import proposed, say_notes
-from dpfair.data.file_form import FileForm
-from dpfair.data.proposal.toml import READ_OFF
 from dpfair.files import write_file
 
 if TYPE_CHECKING:
@@ -61,6 +59,7 @@ def propose(
     as_json: AsJson = False,
 ) -> None:
     """Read a schema off FILE, for a person to finish. This is NOT private."""
+    from dpfair.data.file_form import FileForm
     from dpfair.data.read import read_table
 
     check_writable(out, inputs=[file])
@@ -117,6 +116,8 @@ def _likely_encoding(path: Path) -> str:
 
 
 def _as_data(proposal: Proposal, *, kinds_only: bool) -> dict[str, object]:
+    from dpfair.data.proposal.toml import READ_OFF
+
     accepted, data = proposal.accepted, proposal.schema.to_dict()
     hidden = READ_OFF if kinds_only else ()
     data["columns"] = [

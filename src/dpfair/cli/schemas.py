@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dpfair.cli.output import say
-from dpfair.data.file_form import USUAL_FILE, FileForm
-from dpfair.data.schema import Schema
 from dpfair.errors import InputError, SchemaError
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from dpfair.data.file_form import FileForm
     from dpfair.data.proposal import Proposal
+    from dpfair.data.schema import Schema
 
 __all__ = ["inferred", "proposed", "say_notes", "stop_with", "with_columns"]
 
@@ -25,9 +25,10 @@ def proposed(
     *,
     accept: str | None = None,
     unit: str | None = None,
-    file: FileForm = USUAL_FILE,
+    file: FileForm | None = None,
 ) -> Proposal:
     """A proposal for a table; the options name its label and its groups."""
+    from dpfair.data.file_form import USUAL_FILE
     from dpfair.data.proposal import propose
 
     for given, option in ((label, "--label"), (sensitive, "--sensitive")):
@@ -41,7 +42,7 @@ def proposed(
         label=label,
         sensitive=columns if len(columns) > 1 else columns[0],
         accept=accept,
-        file=file,
+        file=USUAL_FILE if file is None else file,
         leave_out=() if unit is None else (unit,),
     )
 
