@@ -7,7 +7,9 @@ from scipy.optimize import brentq
 from scipy.special import log_ndtr
 
 from dpfair.errors import InputError
-from dpfair.privacy.accountants import calibrate, calibrate_event, epsilon
+from dpfair.learners import BlockLearner, BoostingLearner, LogisticLearner
+from dpfair.learners.protocols import TrainingBudget
+from dpfair.privacy.accountants import calibrate, calibrate_event, calibration, epsilon, epsilon_of
 from dpfair.privacy.accountants.calibration import smallest_multiplier
 from dpfair.privacy.events import RELATIONS, compose, gaussian_steps, noisy_table
 
@@ -109,3 +111,46 @@ def test_a_search_from_a_wrong_accountant_is_caught():
     multiplier = smallest_multiplier(approximate, 9.0, start=1.0)
     assert approximate(multiplier) <= 9.0
     assert epsilon(event(multiplier), DELTA).epsilon > 9.0
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """The events that the accountant was asked about."""
+    events = []
+
+    def listening(event, *how):
+        events.append(event)
+        return epsilon_of(event, *how)
+
+    monkeypatch.setattr(calibration, "epsilon_of", listening)
+    return events
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("eps", [0.3, 1.0, 3.0, 9.0])
+@pytest.mark.parametrize("learner", [BlockLearner(), BoostingLearner(), LogisticLearner()])
+def test_the_accountant_is_asked_once_about_full_batches(asked, adult, learner, eps, relation):
+    others = (noisy_table(eps / 5, relation),)
+    plan = learner.plan(adult.schema, TrainingBudget(eps, DELTA, relation, other_events=others))
+    assert len(asked) == 1
+    assert 0.9999 * eps < epsilon_of(compose([plan.event, *others]), DELTA, relation) <= eps
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("eps", [0.3, 9.0])
+def test_the_accountant_is_asked_a_few_times_about_sampled_batches(asked, eps, relation):
+    calibrate(eps, DELTA, 0.0453, 1150, relation=relation)
+    assert len(asked) <= 4
+
+
+@pytest.mark.parametrize("wrong", [0.2, 0.999, 1.001, 5.0, None])
+def test_a_wrong_formula_costs_time_but_no_privacy(monkeypatch, wrong):
+    right = calibration.formula_epsilon
+    monkeypatch.setattr(
+        calibration,
+        "formula_epsilon",
+        lambda *how, **named: None if wrong is None else wrong * right(*how, **named),
+    )
+    multiplier = calibrate(1.0, DELTA, 1.0, 10)
+    assert epsilon_of(gaussian_steps(multiplier, 1.0, 10), DELTA, "add_remove") <= 1.0
+    assert multiplier == pytest.approx(exact_multiplier(1.0, 10, "add_remove"), rel=1e-4)

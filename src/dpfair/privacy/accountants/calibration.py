@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import cast
 
 from dp_accounting.dp_event import GaussianDpEvent
 
 from dpfair import validate
 from dpfair.errors import InputError
 from dpfair.privacy.accountants.answers import epsilon_of
+from dpfair.privacy.accountants.formula import formula_epsilon
 from dpfair.privacy.accountants.loss import is_large
+from dpfair.privacy.accountants.pld import grid_of
 from dpfair.privacy.event_json import alike, event_to_json
 from dpfair.privacy.events import DpEvent, compose, gaussian_steps, parts
 
@@ -21,6 +24,12 @@ MAX_EPSILON = 200
 
 # The logarithm of the largest noise multiplier that calibration tries.
 _MAX_NOISE = 40.0
+
+# The part of the target that may be left over: a multiplier is then the smallest to 1e-4 at least.
+_TOLERANCE = 2e-5
+
+# So many steps by the secant method, before halving takes over.
+_MOST_SECANTS = 20
 
 # The factor by which the noise of a stated run may be too large: other versions were less tight.
 _SLACK = 1.1
@@ -107,7 +116,12 @@ def calibrate_event(
         return math.inf if is_large(event) else epsilon_of(event, delta, relation)
 
     if stated is None:
-        return smallest_multiplier(spent, target, start)
+
+        def expected(multiplier: float) -> float | None:
+            leaves = parts(compose([event_of(multiplier), *other_events]))
+            return formula_epsilon(leaves, delta, relation, grid=grid_of(leaves))
+
+        return smallest_multiplier(spent, target, *_likely(expected, target, start))
     multiplier = _noise_of(stated) / _noise_of(event_of(1.0))
     # The cost is computed only if the events agree in everything but the noise.
     if not alike(event_to_json(stated), event_to_json(event_of(multiplier))):
@@ -115,6 +129,22 @@ def calibrate_event(
     if spent(multiplier) > target * (1 + 1e-6) or spent(multiplier / _SLACK) <= target:
         raise InputError("The stated noise is not what the budget leads to.")
     return multiplier
+
+
+def _likely(
+    expected: Callable[[float], float | None], target: float, start: float
+) -> tuple[float, float]:
+    """Where the certified multiplier is likely to be, and the power by which costs fall there.
+
+    To evaluate a formula takes no time compared with an accountant, which then has to be asked
+    once or twice. Without a formula, the search begins at ``start``.
+    """
+    if expected(start) is None:
+        return start, 1.0
+    found = smallest_multiplier(cast(Callable[[float], float], expected), target, start, 1.0, 1e-7)
+    costs = expected(found), expected(1.01 * found)
+    power = math.log(costs[0] / costs[1]) / math.log(1.01) if costs[0] and costs[1] else 1.0
+    return found * (1 + _TOLERANCE / 2 / power), power
 
 
 def _noise_of(event: DpEvent) -> float:
@@ -126,12 +156,20 @@ def _noise_of(event: DpEvent) -> float:
     return float(noise[0])
 
 
-def smallest_multiplier(spent: Callable[[float], float], target: float, start: float) -> float:
-    """The smallest multiplier, to one part in ten thousand, at which at most ``target`` is spent.
+def smallest_multiplier(
+    spent: Callable[[float], float],
+    target: float,
+    start: float,
+    power: float = 1.0,
+    tolerance: float = _TOLERANCE,
+) -> float:
+    """The smallest multiplier, or hardly more, at which at most ``target`` is spent.
 
-    ``spent`` falls smoothly and about like a power of the multiplier, so the secant method on
-    logarithms converges in a few evaluations; the bracket guarantees that it ends, and that the
-    target is not exceeded. ``spent`` may be infinite if the noise is too small to account for.
+    ``spent`` falls smoothly and about like a ``power`` of the multiplier, so steps by this power
+    and then the secant method on logarithms converge in a few evaluations, or in one if the search
+    starts at the answer; the bracket guarantees that it ends, and that the target is not exceeded.
+    ``spent`` may be infinite if the noise is too small to account for. ``tolerance`` is the part of
+    the target that may be left over.
 
     Examples
     --------
@@ -143,24 +181,31 @@ def smallest_multiplier(spent: Callable[[float], float], target: float, start: f
         value = spent(math.exp(log_multiplier))
         return 1.0 if math.isinf(value) else math.log(max(value, 1e-12) / target)
 
-    high = math.log(start)
-    value_high = excess(high)
-    while value_high > 0:
-        if high > _MAX_NOISE:
+    low = high = None  # too little noise and enough of it, with their excess
+    guess, steps = math.log(start), 0
+    while True:
+        if guess > _MAX_NOISE:
             raise InputError(f"No amount of noise is certified for epsilon = {target:g}.")
-        high += max(0.05, min(1.0, value_high))
-        value_high = excess(high)
-    low, value_low = high - 0.05, excess(high - 0.05)
-    while value_low <= 0:
-        high, value_high = low, value_low
-        low -= max(0.05, min(1.0, -value_low))
-        value_low = excess(low)
-    while high - low > 1e-4 and value_high < -1e-6:
-        guess = high + value_high * (high - low) / (value_low - value_high)
-        guess = min(max(guess + 1e-5, low + 1e-5), high - 1e-5)
         value = excess(guess)
-        if value <= 0:
-            high, value_high = guess, value
+        if value > 0:
+            low = (guess, value)
         else:
-            low, value_low = guess, value
-    return math.exp(high)
+            high = (guess, value)
+        if high and (high[1] > -tolerance or (low and high[0] - low[0] <= 5 * tolerance)):
+            return math.exp(high[0])
+        steps += 1
+        if low is None:
+            guess += max(value, -1.0) / power
+        elif high is None:
+            guess += (min(value, 1.0) + tolerance / 2) / power
+        elif steps < _MOST_SECANTS:
+            guess = _secant(low, high, tolerance)
+        else:
+            guess = (low[0] + high[0]) / 2
+
+
+def _secant(low: tuple[float, float], high: tuple[float, float], tolerance: float) -> float:
+    """Where half the tolerance is left over, on a line; strictly between the two."""
+    share = (tolerance / 2 + high[1]) / (high[1] - low[1])
+    guess = high[0] - share * (high[0] - low[0])
+    return min(max(guess, low[0] + tolerance / 2), high[0] - tolerance / 2)

@@ -7,6 +7,7 @@ towards a larger epsilon.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from functools import lru_cache
 
 from dp_accounting.dp_event import (
@@ -30,7 +31,7 @@ from dpfair.privacy.events import (
     searches,
 )
 
-__all__ = ["PLD"]
+__all__ = ["PLD", "grid_of"]
 
 Leaves = frozenset[tuple[DpEvent, int]]
 
@@ -50,11 +51,16 @@ def _leaves(event: DpEvent) -> Leaves:
 
 @lru_cache(maxsize=1024)
 def _epsilon_of_leaves(leaves: Leaves, delta: float, relation: NeighboringRelation) -> float:
-    interval = min(_discretisation(leaf, count) for leaf, count in leaves)
+    interval = grid_of(dict(leaves))
     left = delta - _rounding(leaves)
     if left <= 0:
         return math.inf
     return float(_distribution(leaves, interval, relation).get_epsilon_for_delta(left))
+
+
+def grid_of(leaves: Mapping[DpEvent, int]) -> float:
+    """The distance between the losses that the accountant knows, for these leaves."""
+    return min(_discretisation(leaf, count) for leaf, count in leaves.items())
 
 
 def _discretisation(leaf: DpEvent, count: int) -> float:
