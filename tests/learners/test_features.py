@@ -14,14 +14,13 @@ from dpfair.data.columns import Categorical, Levels, Numeric
 from dpfair.data.encode import encode
 from dpfair.data.records import Records
 from dpfair.data.schema import Schema
+from dpfair.learners.binning import BUCKETS, bucket
 from dpfair.learners.compiled import available, logistic_sum
 from dpfair.learners.descent import Batch, FlatClip, LogisticLoss, clipped_sum
 from dpfair.learners.features import (
-    BUCKETS,
     DENSE_SCALE,
     FEATURES,
     SPARSE_SCALE,
-    bucket,
     design,
     feature_names,
 )

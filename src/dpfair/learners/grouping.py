@@ -24,6 +24,7 @@ Block = tuple[int, ...]
 
 Float64 = NDArray[np.float64]
 Int64 = NDArray[np.int64]
+Codes = NDArray[np.uint8]
 
 
 @dataclass(frozen=True)
@@ -81,16 +82,18 @@ class Grouping:
         """The number of cells of a block."""
         return math.prod(self.shape(block))
 
-    def codes(self, records: Records) -> list[Int64]:
+    def codes(self, records: Records) -> list[Codes]:
         """The group of every record, per column."""
         bins = coarse_codes(self.schema, records).values()
-        return [groups[code] for groups, code in zip(self.groups, bins, strict=True)]
+        small = [groups.astype(np.uint8) for groups in self.groups]
+        return [groups[code] for groups, code in zip(small, bins, strict=True)]
 
-    def cells(self, block: Block, codes: Sequence[Int64]) -> Int64:
-        """The cell of every record in a block."""
-        cells = codes[block[0]]
+    def cells(self, block: Block, codes: Sequence[Codes]) -> Codes:
+        """The cell of every record in a block: at most 6^3 of them, so one byte is enough."""
+        cells = codes[block[0]].copy()
         for column, groups in zip(block[1:], self.shape(block)[1:], strict=True):
-            cells = cells * groups + codes[column]
+            cells *= np.uint8(groups)
+            cells += codes[column]
         return cells
 
 
