@@ -16,7 +16,8 @@ from dpfair.learners.compiled import available
 from dpfair.learners.compiled import logistic_sum as float_sum
 from dpfair.learners.descent import Adam, Descent, FlatClip, GradientDescent, LogisticLoss, descend
 from dpfair.learners.design import CHUNK, Design
-from dpfair.learners.exact import MULTIPLIERS, NORMS, Grid, integer_sums, logistic, logistic_sum
+from dpfair.learners.exact import MULTIPLIERS, NORMS, Grid, integer_sums, logistic_sum
+from dpfair.learners.logistic_table import logistic
 from dpfair.privacy.ledger import Receipt
 from dpfair.privacy.noise import Noise
 

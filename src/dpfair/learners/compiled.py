@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfair.learners import loops
-from dpfair.learners.design import Design
-from dpfair.learners.look_ups import on_grid
+from dpfair.learners.design import Design, bounded
+from dpfair.learners.logistic_table import logistic_table
 
 __all__ = ["available", "exact_logistic_sum", "in_threads", "logistic_sum", "loop"]
 
@@ -43,8 +43,8 @@ def logistic_sum(
 ) -> NDArray[np.float64]:
     """The sum of the chosen rows' gradients, each scaled down to the norm ``limit``."""
     rows, count = _rows(design, chosen)
-    sums = _zeros(design, np.float64)
-    loop("add_clipped")(rows, 0, count, *_arrays(design, targets, parameters), limit, *sums)
+    sums, arrays = _zeros(design, np.float64), _arrays(design, targets, bounded(parameters))
+    loop("add_clipped")(rows, 0, count, *arrays, limit, logistic_table(), *sums)
     total: NDArray[np.float64] = _total(design, *sums)
     total[design.dense.shape[1] :] *= design.cell_values
     return total
@@ -56,16 +56,18 @@ def exact_logistic_sum(
     targets: NDArray[Any],
     parameters: NDArray[np.float64],
     limit: float,
-    logistic: tuple[NDArray[np.float64], float, float],
     steps: tuple[float, float],
 ) -> NDArray[np.int64]:
-    """The same in steps of a grid; see :func:`dpfair.learners.exact.logistic_sum`."""
+    """The same in steps of a grid; see :func:`dpfair.learners.exact.logistic_sum`.
+
+    ``steps`` are how many make up one, for the coefficients of cells and for dense numbers.
+    """
     rows, count = _rows(design, chosen)
     arrays = _arrays(design, targets, parameters)
 
     def part(first: int, last: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         sums = _zeros(design, np.int64)
-        loop("add_rounded")(rows, first, last, *arrays, limit, logistic, steps, *sums)
+        loop("add_rounded")(rows, first, last, *arrays, limit, logistic_table(), steps, *sums)
         return sums
 
     dense, places = zip(*in_threads(part, count), strict=True)
@@ -95,10 +97,11 @@ def loop(name: str) -> Callable[..., None]:
     """One of :mod:`dpfair.learners.loops`, compiled."""
     from numba import njit
 
-    # Without fastmath: operations are neither fused nor reordered.
-    compiled: Callable[..., None] = njit(cache=True, nogil=True, error_model="numpy")(
-        getattr(loops, name)
-    )
+    # Integers are made of operations that are neither fused nor reordered. Sums in float64 are
+    # rounded anyway, and may add up a long row in an order that suits the processor.
+    reordered = {"reassoc"} if name == "add_clipped" else False
+    compiler = njit(cache=True, nogil=True, error_model="numpy", fastmath=reordered)
+    compiled: Callable[..., None] = compiler(getattr(loops, name))
     return compiled
 
 
@@ -111,9 +114,8 @@ def _arrays(
 ) -> tuple[NDArray[Any], ...]:
     """The rows, and what is added up to their scores."""
     p, look_ups = design.dense.shape[1], design.look_ups
-    weights, table = np.zeros(design.cells + 1), np.empty(int(look_ups.starts[-1]))
-    weights[:-1] = on_grid(parameters[p:] * design.cell_values, len(look_ups.columns))
-    loop("fill_table")(look_ups.members, weights, table)
+    table, terms = np.empty(int(look_ups.starts[-1])), len(look_ups.columns)
+    loop("fill_table")(look_ups.members, parameters[p:], design.cell_values, terms, table)
     starts = look_ups.starts.astype(np.uint64)
     rows = (design.dense, design.codes, starts, design.norms, targets)
     return (*rows, parameters[:p], table)

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from dpfair.errors import InputError
 from dpfair.learners.look_ups import Column, LookUps
 
-__all__ = ["CHUNK", "Design", "chunks"]
+__all__ = ["CHUNK", "Design", "bounded", "chunks"]
 
 Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]
@@ -33,6 +33,7 @@ CHUNK = 1 << 13
 enough not to be asked from the system and given back each time."""
 
 # Larger numbers carry no information, and products and sums of these are finite in float32.
+# Released parameters beyond this are a run that failed; scores must stay finite.
 _LARGEST = 1e15
 
 # Sums of as many 31-bit numbers fit in 64 bits.
@@ -171,10 +172,16 @@ class Design:
             part = result[chunk]
             for weight, column in zip(weights, self.dense[chunk].T, strict=True):
                 part += weight * column
-            cells = np.zeros(len(part))
-            for places, codes in self._look_ups(chunk):
-                cells += table[places].take(codes)
-            part += cells
+            part += self._cell_scores(chunk, table)
+        return result
+
+    def _cell_scores(self, chunk: slice, table: Float64) -> Float64:
+        if self._few(chunk):
+            some: Float64 = table.take(self._places(chunk)).sum(axis=0)
+            return some
+        result = np.zeros(len(self.norms[chunk]))
+        for places, codes in self._look_ups(chunk):
+            result += table[places].take(codes)
         return result
 
     def cell_table(self, parameters: Float64) -> Float64:
@@ -197,10 +204,16 @@ class Design:
 
     def place_sums(self, weights: Float32 | Float64) -> Float64:
         """For every place of the look-ups, the sum of the weights of the rows there."""
-        sums = np.zeros(int(self.look_ups.starts[-1]))
+        size = int(self.look_ups.starts[-1])
+        if self._few(slice(None)):
+            places, joints = self._places(slice(None)), self.codes.shape[1]
+            return np.asarray(
+                np.bincount(places.ravel(), np.tile(weights, joints), size), dtype=np.float64
+            )
+        sums = np.zeros(size)
         for chunk in chunks(len(self)):
-            for places, codes in self._look_ups(chunk):
-                part = sums[places]
+            for of_column, codes in self._look_ups(chunk):
+                part = sums[of_column]
                 part += np.bincount(codes, weights[chunk], len(part))
         return sums
 
@@ -213,11 +226,26 @@ class Design:
             np.put_along_axis(onehot, cells, values[cells], axis=1)
         return np.hstack([self.dense, onehot[:, : self.cells]])
 
+    def _few(self, chunk: slice) -> bool:
+        """Whether one look-up for all columns is faster than one for each: that of few rows."""
+        return self.codes[chunk].size <= CHUNK
+
+    def _places(self, chunk: slice) -> NDArray[np.intp]:
+        """The places of some rows in the tables, [joint column, row]."""
+        places = self.codes[chunk].T.astype(np.intp, order="C")
+        places += self.look_ups.starts[:-1, None]
+        return places
+
     def _look_ups(self, chunk: slice) -> Iterator[tuple[slice, NDArray[np.intp]]]:
         """The places of every joint column, and which of these some rows have."""
         ends = self.look_ups.starts.tolist()
         for places, codes in zip(pairwise(ends), self.codes[chunk].T, strict=True):
             yield slice(*places), codes.astype(np.intp)
+
+
+def bounded(parameters: Float64) -> Float64:
+    """Parameters of finite scores: NaN becomes a number, too."""
+    return np.fmin(np.fmax(parameters, -_LARGEST), _LARGEST)
 
 
 def chunks(rows: int) -> Iterator[slice]:

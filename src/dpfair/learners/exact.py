@@ -6,8 +6,7 @@ integers, in any order:
 
 * a score, the derivative of the loss and the clipping scale are made of additions, products and
   quotients in a fixed order for each record; IEEE 754 fixes their results wherever the record is.
-  The logistic function is a public table with straight lines between its points, because library
-  functions may round differently at the end of an array;
+  The logistic function is a public table (:mod:`dpfair.learners.logistic_table`);
 * the coefficient a of the gradient a x is rounded to :math:`A = \lfloor |a| / \gamma \rfloor` with
   the sign of a. A one-hot cell of value w counts A, in steps of :math:`\gamma w`. A dense number x
   counts :math:`\lfloor |a x| / \gamma' \rfloor`, in steps of :math:`\gamma'`.
@@ -28,7 +27,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -36,17 +34,10 @@ from numpy.typing import NDArray
 
 from dpfair import validate
 from dpfair.learners.compiled import available, exact_logistic_sum
-from dpfair.learners.design import Design, chunks
+from dpfair.learners.design import Design, bounded, chunks
+from dpfair.learners.logistic_table import logistic
 
-__all__ = [
-    "MULTIPLIERS",
-    "NORMS",
-    "Grid",
-    "integer_sums",
-    "logistic",
-    "logistic_sum",
-    "logistic_table",
-]
+__all__ = ["MULTIPLIERS", "NORMS", "Grid", "integer_sums", "logistic_sum"]
 
 Float64 = NDArray[np.float64]
 Int64 = NDArray[np.int64]
@@ -57,12 +48,6 @@ NORMS = (1e-12, 1e12)
 MULTIPLIERS = (1e-30, 1e30)
 
 _FINEST = 2.0**-30
-
-# The table of the logistic function: beyond its reach the function is constant up to 1e-7.
-_REACH, _PER_UNIT = 16.0, 256.0
-
-# Released parameters beyond this are a run that failed; scores must stay finite.
-_LARGEST = 1e15
 
 
 @dataclass(frozen=True)
@@ -97,25 +82,6 @@ def _power_above(size: float) -> float:
     return math.ldexp(_FINEST, math.frexp(size)[1])
 
 
-def logistic(scores: Float64) -> Float64:
-    """An approximation of 1 / (1 + exp(-score)) within 2e-7, equal for equal scores everywhere."""
-    values, rises = logistic_table()[0].T
-    place = (np.clip(scores, -_REACH, _REACH) + _REACH) * _PER_UNIT
-    below = place.astype(np.int64)
-    result: Float64 = values[below] + (place - below) * rises[below]
-    return result
-
-
-@cache
-def logistic_table() -> tuple[Float64, float, float]:
-    """Values and rises [point, 2] of the logistic function, its reach and the points per unit."""
-    from scipy.special import expit
-
-    points = np.arange(2 * _REACH * _PER_UNIT + 2)
-    values = expit(points / _PER_UNIT - _REACH)
-    return np.stack([values[:-1], np.diff(values)], axis=1), _REACH, _PER_UNIT
-
-
 def logistic_sum(
     design: Design,
     chosen: NDArray[np.int64] | slice,
@@ -130,12 +96,10 @@ def logistic_sum(
 
     ``compiled`` allows the compiled loop if numba is installed; it gives the very same integers.
     """
-    parameters = np.fmin(np.fmax(parameters, -_LARGEST), _LARGEST)  # NaN becomes a number, too
+    parameters = bounded(parameters)
     if compiled and available():
         steps = (1 / grid.cell, 1 / grid.dense)
-        return exact_logistic_sum(
-            design, chosen, targets, parameters, limit, logistic_table(), steps
-        )
+        return exact_logistic_sum(design, chosen, targets, parameters, limit, steps)
     rows, labels, p = design.take(chosen), targets[chosen], design.dense.shape[1]
     table = design.cell_table(parameters)
     dense = np.zeros(p, dtype=np.int64)

@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 
 from dpfair.learners.compiled import available, in_threads, loop
 from dpfair.learners.design import chunks
-from dpfair.learners.exact import integer_sums, logistic, logistic_table
+from dpfair.learners.exact import integer_sums
+from dpfair.learners.logistic_table import logistic, logistic_table
 
 __all__ = ["HESSIAN_SCALE", "SENSITIVITY", "residuals_and_hessians", "whole_leaf_sums"]
 

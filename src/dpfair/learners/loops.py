@@ -3,7 +3,8 @@
 Rows are ``rows[first:last]``, or ``first, ..., last - 1`` if ``rows`` is empty. Their scores, their
 coefficients and their sums are made in separate loops over a few hundred rows at a time, so that
 the processor does arithmetic for several rows at once and nothing leaves its fastest cache.
-Unsigned positions spare a test for negative ones; nothing else is tested, so codes must be valid.
+Unsigned positions spare a test for negative ones; nothing else is tested, so codes must be valid
+and scores finite.
 """
 
 from __future__ import annotations
@@ -15,15 +16,31 @@ import numpy as np
 
 __all__ = ["add_clipped", "add_leaves", "add_members", "add_rounded", "fill_table"]
 
-_BLOCK = 512
+_BLOCK = 256
 
 
-def fill_table(members: Any, weights: Any, table: Any) -> None:
-    """The weight of every place; ``weights`` end with the zero of no cell."""
+def fill_table(members: Any, weights: Any, values: Any, terms: int, table: Any) -> None:
+    """The weight of every place: what :meth:`dpfair.learners.look_ups.LookUps.table` computes."""
+    cells = weights.shape[0]
+    placed = np.empty(cells + 1)
+    largest = 0.0
+    for i in range(cells):
+        placed[i] = weights[i] * values[i]
+        size = abs(placed[i])
+        if math.isfinite(size) and size > largest:
+            largest = size
+    _, exponent = math.frexp(largest)
+    bits = 0
+    while terms >> bits:
+        bits += 1
+    unit = math.ldexp(1.0, max(exponent + bits - 53, -900))
+    for i in range(cells):
+        placed[i] = np.rint(placed[i] / unit) * unit
+    placed[cells] = 0.0
     for i in range(members.shape[0]):
         total = 0.0
         for k in range(members.shape[1]):
-            total += weights[members[i, k]]
+            total += placed[members[i, k]]
         table[i] = total
 
 
@@ -101,11 +118,14 @@ def add_clipped(
     weights: Any,
     table: Any,
     limit: float,
+    logistic: Any,
     dense_sum: Any,
     place_sum: Any,
 ) -> None:
     """Add clipped gradients in float64."""
+    points, reach, per_unit = logistic
     places, values = np.empty(_BLOCK, np.uint64), np.empty(_BLOCK)
+    labels, lengths = np.empty(_BLOCK), np.empty(_BLOCK)
     width, joints = dense.shape[1], codes.shape[1]
     for start in range(first, last, _BLOCK):
         size = min(_BLOCK, last - start)
@@ -117,19 +137,21 @@ def add_clipped(
             for j in range(joints):
                 score += table[starts[j] + codes[row, j]]
             places[i], values[i] = row, score
+            labels[i], lengths[i] = targets[row], norms[row]
         for i in range(size):
-            values[i] = 1 / (1 + math.exp(-values[i]))
+            place = (min(max(values[i], -reach), reach) + reach) * per_unit
+            below = np.int64(place)
+            point = np.uint64(below)
+            values[i] = points[point, 0] + (place - below) * points[point, 1]
+        for i in range(size):
+            coefficient = values[i] - labels[i]
+            values[i] = coefficient * (limit / max(abs(coefficient) * lengths[i], limit))
         for i in range(size):
             row = places[i]
-            coefficient = values[i] - targets[row]
-            norm = abs(coefficient) * norms[row]
-            if not math.isfinite(norm):
-                continue
-            coefficient *= limit / max(norm, limit)
             for j in range(width):
-                dense_sum[j] += coefficient * dense[row, j]
+                dense_sum[j] += values[i] * dense[row, j]
             for j in range(joints):
-                place_sum[starts[j] + codes[row, j]] += coefficient
+                place_sum[starts[j] + codes[row, j]] += values[i]
 
 
 def add_leaves(
