@@ -121,16 +121,15 @@ class Design:
         numbers = np.empty((rows, dense), dtype=np.float32)
         codes = np.empty((rows, len(look_ups.joints)), dtype=look_ups.dtype)
         norms = np.empty(rows, dtype=np.float32)
+        always = sum(column.value**2 for column in columns if not column.may_lack)
         for chunk in chunks(rows):
             found, of_columns = part(chunk)
             numbers[chunk] = _finite(found)
             codes[chunk] = look_ups.join(of_columns, len(codes[chunk]))
-            squares = _squares(numbers[chunk])
+            squares = _squares(numbers[chunk]) + always
             for column, code in zip(columns, of_columns, strict=True):
                 if column.may_lack:
-                    squares += np.where(code == column.size, 0.0, column.value**2)
-                else:
-                    squares += column.value**2
+                    squares += (code != column.size) * column.value**2
             norms[chunk] = _norms(squares)
         values = np.repeat([float(c.value) for c in columns], [c.size for c in columns])
         return cls(numbers, codes, look_ups, values, norms)

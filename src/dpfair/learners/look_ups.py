@@ -106,7 +106,7 @@ class LookUps:
         """Where the places of every joint column start; a place is a start plus a code."""
         return np.cumsum([0, *self.sizes], dtype=np.int64)
 
-    @property
+    @cached_property
     def dtype(self) -> np.dtype[Any]:
         """The smallest type that holds every joint code."""
         return np.min_scalar_type(max(self.sizes, default=1) - 1)

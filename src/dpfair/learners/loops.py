@@ -91,9 +91,11 @@ def add_rounded(
             labels[i], lengths[i] = targets[row], norms[row]
         for i in range(size):
             place = (min(max(values[i], -reach), reach) + reach) * per_unit
-            below = np.int64(place)
-            point = np.uint64(below)
-            values[i] = points[point, 0] + (place - below) * points[point, 1]
+            wholes[i] = np.int64(place)
+            values[i] = place - wholes[i]
+        for i in range(size):
+            point = np.uint64(wholes[i])
+            values[i] = points[point, 0] + values[i] * points[point, 1]
         for i in range(size):
             coefficient = values[i] - labels[i]
             coefficient *= limit / max(abs(coefficient) * lengths[i], limit)
