@@ -79,3 +79,15 @@ def test_the_compiled_loop_gives_the_very_same_integers(rows, type_of_leaf):
     )
     np.testing.assert_array_equal(fast, plain)
     assert fast.dtype == plain.dtype == np.int64
+
+
+@pytest.mark.skipif(not available(), reason="needs the extra 'fast'")
+def test_a_compiled_part_is_the_same_to_the_last_bit():
+    """In steps so small that nothing is rounded away, every record in a leaf of its own."""
+    rng = np.random.default_rng(2)
+    leaf, labels, odds = np.arange(20_000), rng.integers(0, 2, 20_000), rng.normal(size=20_000)
+    fast, plain = (
+        whole_leaf_sums(leaf, labels, odds, 20_000, 2.0**-54, compiled=flag)
+        for flag in (True, False)
+    )
+    np.testing.assert_array_equal(fast, plain)

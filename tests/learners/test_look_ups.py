@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from dpfair.errors import InputError
-from dpfair.learners.compiled import available
+from dpfair.learners.compiled import available, loop
 from dpfair.learners.design import Design
 from dpfair.learners.exact import Grid, logistic_sum
 from dpfair.learners.look_ups import Column, LookUps, on_grid
@@ -78,6 +78,33 @@ def test_gradient_sums_are_the_same_integers(at_once, compiled):
             for design, flag in [(rows, compiled), (expected, False)]
         ]
         assert (sums[0] == sums[1]).all()
+
+
+@pytest.mark.skipif(not available(), reason="needs the extra 'fast'")
+@pytest.mark.parametrize("at_once", [0, 3000, 10**7])
+@pytest.mark.parametrize("scale", [1.0, 1e-200, 1e15, 0.0])
+def test_the_compiled_table_is_the_same_to_the_last_bit(at_once, scale):
+    rows = joined(10, at_once)
+    theta = scale * np.random.default_rng(6).normal(size=rows.width)
+    table = np.empty(len(rows.look_ups.members))
+    given = (rows.look_ups.members, theta, rows.cell_values, len(SIZES))
+    loop("fill_table")(*given, table)
+    assert table.tolist() == rows.cell_table(theta).tolist()
+
+
+@pytest.mark.skipif(not available(), reason="needs the extra 'fast'")
+@pytest.mark.parametrize("dense", [0, 3])
+def test_a_compiled_contribution_is_the_same_to_the_last_bit(dense):
+    """On a grid so fine that nothing is rounded away."""
+    rows, finest = joined(500, 10**7, dense), Grid(2.0**-52, 2.0**-52)
+    theta = np.random.default_rng(7).normal(size=rows.width)
+    targets = np.random.default_rng(8).integers(0, 2, 500).astype(np.int8)
+    for i in range(500):
+        fast, plain = (
+            logistic_sum(rows, np.array([i]), targets, theta, 0.5, finest, compiled=flag)
+            for flag in (True, False)
+        )
+        assert (fast == plain).all()
 
 
 def test_columns_are_joined_as_far_as_the_tables_stay_small():
