@@ -295,12 +295,13 @@ def descend(
     if plan.exact and flat is None:
         raise InputError("Exact arithmetic needs the logistic loss and one clipping norm.")
     compiled = compiled and available()
+    if flat is not None and plan.exact:
+        grid = Grid.of(flat.norm, plan.noise_multiplier)
+        units = grid.units(design)
     for t in range(plan.steps):
         draw = receipt.draw(step)
         chosen = draw.batch(len(design))
         if flat is not None and plan.exact:
-            grid = Grid.of(flat.norm, plan.noise_multiplier)
-            units = grid.units(design)
             whole = exact_logistic_sum(
                 design, chosen, targets, parameters, flat.limit, grid, compiled=compiled
             )

@@ -36,7 +36,7 @@ enough not to be asked from the system and given back each time."""
 # Released parameters beyond this are a run that failed; scores must stay finite.
 _LARGEST = 1e15
 
-# Sums of as many 31-bit numbers fit in 64 bits.
+# Sums of so many numbers of at most 2^30 fit in 64 bits.
 _MOST_ROWS = 1 << 32
 
 
@@ -81,6 +81,7 @@ class Design:
         Total: numbers that are missing or too large for float32 become 0 or very large.
         """
         dense32, codes = _finite(np.asarray(dense, np.float64)), np.asarray(codes)
+        _check_rows(len(codes))
         values = np.broadcast_to(np.asarray(cell_values, np.float64), cells).copy()
         columns = [Column(0, cells, may_lack=True)] * codes.shape[1]
         look_ups = LookUps.apart(columns, cells)
@@ -114,8 +115,7 @@ class Design:
             How many rows a step is going to read, all of them by default: it matters for speed
             alone.
         """
-        if rows >= _MOST_ROWS:
-            raise InputError(f"Expected fewer than {_MOST_ROWS} rows.")
+        _check_rows(rows)
         cells = sum(column.size for column in columns)
         look_ups = LookUps.joined(columns, cells, rows if at_once is None else at_once)
         numbers = np.empty((rows, dense), dtype=np.float32)
@@ -250,6 +250,11 @@ def bounded(parameters: Float64) -> Float64:
 def chunks(rows: int) -> Iterator[slice]:
     """Slices of at most :data:`CHUNK` rows, together all rows."""
     return (slice(i, min(i + CHUNK, rows)) for i in range(0, rows, CHUNK))
+
+
+def _check_rows(rows: int) -> None:
+    if rows > _MOST_ROWS:
+        raise InputError(f"Expected at most {_MOST_ROWS} rows, got {rows}.")
 
 
 def _finite(numbers: Float64) -> Float32:
