@@ -114,16 +114,16 @@ def _arrays(
 ) -> tuple[NDArray[Any], ...]:
     """The rows, and what is added up to their scores."""
     p, look_ups = design.dense.shape[1], design.look_ups
-    table, terms = np.empty(int(look_ups.starts[-1])), len(look_ups.columns)
+    table, terms = np.empty(look_ups.places), len(look_ups.columns)
     loop("fill_table")(look_ups.members, parameters[p:], design.cell_values, terms, table)
-    starts = look_ups.starts.astype(np.uint64)
+    starts = look_ups.starts.view(np.uint64)
     rows = (design.dense, design.codes, starts, design.norms, targets)
     return (*rows, parameters[:p], table)
 
 
 def _zeros(design: Design, dtype: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     """Sums of the dense numbers and of the places."""
-    return np.zeros(design.dense.shape[1], dtype), np.zeros(int(design.look_ups.starts[-1]), dtype)
+    return np.zeros(design.dense.shape[1], dtype), np.zeros(design.look_ups.places, dtype)
 
 
 def _total(design: Design, dense: NDArray[Any], places: NDArray[Any]) -> NDArray[Any]:

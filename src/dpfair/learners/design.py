@@ -203,7 +203,7 @@ class Design:
 
     def place_sums(self, weights: Float32 | Float64) -> Float64:
         """For every place of the look-ups, the sum of the weights of the rows there."""
-        size = int(self.look_ups.starts[-1])
+        size = self.look_ups.places
         if self._few(slice(None)):
             places, joints = self._places(slice(None)), self.codes.shape[1]
             return np.asarray(

@@ -107,6 +107,11 @@ class LookUps:
         return np.cumsum([0, *self.sizes], dtype=np.int64)
 
     @cached_property
+    def places(self) -> int:
+        """The number of places."""
+        return int(self.starts[-1])
+
+    @cached_property
     def dtype(self) -> np.dtype[Any]:
         """The smallest type that holds every joint code."""
         return np.min_scalar_type(max(self.sizes, default=1) - 1)
@@ -115,7 +120,7 @@ class LookUps:
     def members(self) -> NDArray[np.int32]:
         """The cells of every place; ``cells`` itself means none."""
         most = max(map(len, self.joints), default=1)
-        result = np.full((int(self.starts[-1]), most), self.cells, dtype=np.int32)
+        result = np.full((self.places, most), self.cells, dtype=np.int32)
         for joint, start, size in zip(self.joints, self.starts, self.sizes, strict=False):
             rest = np.arange(size)
             for k, i in enumerate(joint):

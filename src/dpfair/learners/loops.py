@@ -16,7 +16,7 @@ import numpy as np
 
 __all__ = ["add_clipped", "add_leaves", "add_members", "add_rounded", "fill_table"]
 
-_BLOCK = 256
+_BLOCK, _LONG = 256, 32
 
 
 def fill_table(members: Any, weights: Any, values: Any, terms: int, table: Any) -> None:
@@ -148,18 +148,19 @@ def add_clipped(
         for i in range(size):
             coefficient = values[i] - labels[i]
             values[i] = coefficient * (limit / max(abs(coefficient) * lengths[i], limit))
-        # Four rows at a time: the sums are read and written once for all of them.
-        for i in range(0, size - 3, 4):
+        # Of long rows four at a time: the sums are read and written once for all of them.
+        together = size // 4 * 4 if width >= _LONG else 0
+        for i in range(0, together, 4):
             a, b, c, d = places[i], places[i + 1], places[i + 2], places[i + 3]
             for j in range(width):
                 first_two = values[i] * dense[a, j] + values[i + 1] * dense[b, j]
                 last_two = values[i + 2] * dense[c, j] + values[i + 3] * dense[d, j]
                 dense_sum[j] += first_two + last_two
-        for i in range(size // 4 * 4, size):
-            for j in range(width):
-                dense_sum[j] += values[i] * dense[places[i], j]
         for i in range(size):
             row = places[i]
+            if i >= together:
+                for j in range(width):
+                    dense_sum[j] += values[i] * dense[row, j]
             for j in range(joints):
                 place_sum[starts[j] + codes[row, j]] += values[i]
 
