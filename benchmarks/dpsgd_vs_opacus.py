@@ -99,7 +99,8 @@ def adult_half(seed: int) -> tuple[Design, Any, Any]:
     labels = np.maximum(level_codes(data.y, data.schema.label), 0)
     half = np.flatnonzero(np.random.default_rng(seed).random(len(records)) < 0.5)
     records = records.take(half)
-    return design("standardised", data.schema, records), labels[half], records.groups
+    rows = design("standardised", data.schema, records, at_once=BATCH)
+    return rows, labels[half], records.groups
 
 
 def dpfair_run(rows: Design, labels: Any, groups: Any, *, compiled: bool) -> Callable[[], None]:

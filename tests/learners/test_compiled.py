@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -17,6 +19,7 @@ from dpfair.learners.descent import (
     clipped_sum,
     descend,
 )
+from dpfair.learners.exact import Grid, logistic_sum
 from dpfair.learners.features import FEATURES, design
 from dpfair.privacy.ledger import Receipt
 
@@ -67,3 +70,31 @@ def test_a_run_is_the_same_up_to_rounding(rows, loans):
         for flag in (True, False)
     ]
     np.testing.assert_allclose(results[0], results[1], atol=1e-4)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 7])
+def test_integer_sums_do_not_depend_on_the_threads(rows, loans, threads, monkeypatch):
+    targets = (loans[1] == "yes").astype(np.int8)
+    theta, grid = np.random.default_rng(2).normal(size=rows.width), Grid.of(0.5, 3.0)
+    expected = logistic_sum(rows, slice(None), targets, theta, 0.5, grid, compiled=False)
+    started = []
+
+    def pool(number):
+        started.append(number)
+        return ThreadPoolExecutor(number)
+
+    monkeypatch.setattr(compiled, "ThreadPoolExecutor", pool)
+    monkeypatch.setattr(compiled, "_threads", lambda: threads)
+    monkeypatch.setattr(compiled, "_ROWS_PER_THREAD", 100)
+    found = logistic_sum(rows, slice(None), targets, theta, 0.5, grid)
+    assert found.tolist() == expected.tolist()
+    assert started == [threads] * (threads > 1)
+
+
+def test_every_row_has_one_thread(monkeypatch):
+    monkeypatch.setattr(compiled, "_threads", lambda: 4)
+    monkeypatch.setattr(compiled, "_ROWS_PER_THREAD", 10)
+    for rows in (0, 1, 19, 20, 41, 1000):
+        parts = compiled.in_threads(range, rows)
+        assert [row for part in parts for row in part] == [*range(rows)]
+        assert len(parts) == max(1, min(4, rows // 10))

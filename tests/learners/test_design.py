@@ -183,3 +183,8 @@ def test_a_cell_counts_with_its_own_value():
 def test_values_must_fit_the_cells():
     with pytest.raises(ValueError, match="broadcast"):
         Design.build(np.empty((1, 0)), np.array([[0]]), 3, [1.0, 2.0])
+
+
+def test_more_rows_than_sums_can_hold_are_refused():
+    with pytest.raises(InputError, match="Expected at most 4294967296 rows"):
+        Design.of_parts(2**32 + 1, [], lambda rows: (np.empty((0, 0)), []))

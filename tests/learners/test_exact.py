@@ -12,12 +12,12 @@ from learners.recording import Recording
 from scipy.special import expit
 
 from dpfair.errors import InputError
-from dpfair.learners import exact as module
 from dpfair.learners.compiled import available
 from dpfair.learners.compiled import logistic_sum as float_sum
 from dpfair.learners.descent import Adam, Descent, FlatClip, GradientDescent, LogisticLoss, descend
-from dpfair.learners.design import Design
-from dpfair.learners.exact import MULTIPLIERS, NORMS, Grid, integer_sums, logistic, logistic_sum
+from dpfair.learners.design import CHUNK, Design
+from dpfair.learners.exact import MULTIPLIERS, NORMS, Grid, integer_sums, logistic_sum
+from dpfair.learners.logistic_table import logistic
 from dpfair.privacy.ledger import Receipt
 from dpfair.privacy.noise import Noise
 
@@ -186,10 +186,10 @@ def test_steps_are_powers_of_two_that_no_sum_can_overflow(norm, multiplier):
     for step in (grid.cell, grid.dense):
         assert np.frexp(step)[0] == 0.5
     # A coefficient is at most one, a dense number at most the norm: 2^30 steps each. Then a
-    # chunk is exact in float64, and 2^31 records are exact in 64-bit integers.
+    # chunk is exact in float64, and 2^32 records are exact in 64-bit integers.
     assert 1 / grid.cell <= 2**30
     assert norm / grid.dense <= 2**30
-    assert module.CHUNK * 2**30 < 2**53
+    assert CHUNK * 2**30 < 2**53
     # And fine: the noise, or else the gradient, is half a billion steps.
     assert max(1.0, norm * multiplier) / grid.cell >= 2**29
     assert max(norm, norm * multiplier) / grid.dense >= 2**29

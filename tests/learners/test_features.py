@@ -4,19 +4,29 @@ from __future__ import annotations
 
 import math
 import time
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
 import polars as pl
 import pytest
 
+from dpfair import Noise
 from dpfair.data.buckets import BUCKETS, bucket, word_bucket
 from dpfair.data.columns import Categorical, Levels, Numeric
 from dpfair.data.encode import encode
 from dpfair.data.records import Records
 from dpfair.data.schema import Schema
 from dpfair.learners.compiled import available, logistic_sum
-from dpfair.learners.descent import Batch, FlatClip, LogisticLoss, clipped_sum
+from dpfair.learners.descent import (
+    Adam,
+    Batch,
+    Descent,
+    FlatClip,
+    LogisticLoss,
+    clipped_sum,
+    descend,
+)
 from dpfair.learners.features import (
     DENSE_SCALE,
     FEATURES,
@@ -26,6 +36,7 @@ from dpfair.learners.features import (
     feature_decay,
     feature_names,
 )
+from dpfair.privacy.ledger import Receipt
 
 
 @pytest.mark.parametrize(("name", "width"), [("adult", 102), ("credit", 85)])
@@ -274,3 +285,37 @@ def test_a_million_records_are_cheap():
     rows = design("binned", schema, records)
     assert time.process_time() - start < 10
     assert rows.codes.nbytes + rows.norms.nbytes <= n * (2 * 7 + 4)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_training_on_adult_takes_at_most_24_bytes_a_row(adult, compiled):
+    """The design, the targets and all arrays of a step, beyond the records themselves."""
+    half = encode(adult.X[:20_000], adult.schema)
+    records = replace(
+        half,
+        numeric=np.tile(half.numeric, (10, 1)),
+        codes=np.tile(half.codes, (10, 1)),
+        groups=np.tile(half.groups, 10),
+    )
+    rows, labels = 200_000, np.arange(200_000) % 2
+    plan = Descent(2, 1.0, 5.0, FlatClip(0.4), divisor=1.0, arithmetic="exact")
+
+    def train(records, labels):
+        descend(
+            plan,
+            design("binned", adult.schema, records),
+            labels,
+            records.groups,
+            objective=LogisticLoss(),
+            optimizer=Adam(0.2),
+            receipt=Receipt(plan.event, Noise(0)),
+            compiled=compiled,
+        )
+
+    train(half, labels[:20_000])  # compiles, and fills what is kept for ever
+    tracemalloc.start()
+    train(records, labels)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    fixed = 3_000_000  # tables, and a chunk of rows
+    assert peak < 24 * rows + fixed

@@ -14,14 +14,14 @@ BUCKETS = 1024
 """Exact values, unlisted words and large crosses have this many cells, all of which get noise."""
 
 
-def bucket(values: NDArray[Any]) -> NDArray[np.int64]:
+def bucket(values: NDArray[Any]) -> NDArray[np.uint16]:
     """A fixed hash of numbers (of their bits; all kinds of zero and of NaN are one) to a bucket."""
     numbers = np.where(np.isnan(values), np.nan, values + 0.0).astype("<f8")
     bits = numbers.view(np.uint64)
     # The finaliser of splitmix64.
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         bits = (bits ^ (bits >> np.uint64(shift))) * np.uint64(factor)
-    return ((bits ^ (bits >> np.uint64(31))) % np.uint64(BUCKETS)).astype(np.int64)
+    return ((bits ^ (bits >> np.uint64(31))) % np.uint64(BUCKETS)).astype(np.uint16)
 
 
 def word_bucket(word: str) -> int:

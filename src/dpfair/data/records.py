@@ -56,7 +56,9 @@ class Records:
     def declared(self) -> Records:
         """The rows of a declared group and, if labels are known, a declared label."""
         known = self.groups >= 0
-        return self.take(known if self.labels is None else known & (self.labels >= 0))
+        if self.labels is not None:
+            known &= self.labels >= 0
+        return self if known.all() else self.take(known)
 
     def counts(self, by: Sequence[str], groups: int) -> NDArray[np.int64]:
         """How many records there are, by ``"group"`` and ``"label"`` (labels first), or in all."""

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from dpfair.data.records import Records
 from dpfair.learners.block_scorer import BlockScorer
+from dpfair.learners.design import chunks
 from dpfair.learners.grouping import Block, Grouping
 from dpfair.learners.scorer import LinearScorer
 from dpfair.learners.visits import CellSums, Interaction, visit
@@ -110,5 +111,6 @@ class BlockFit:
         sums = visit(paid, multiplier, cells, size, self._labels, self._odds)
         moved = sums.move(rate)
         self._values[block] = self._values.get(block, 0.0) + moved
-        self._odds = self._odds + moved[cells]
+        for chunk in chunks(len(cells)):
+            self._odds[chunk] += moved.take(cells[chunk])
         return sums

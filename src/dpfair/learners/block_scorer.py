@@ -13,7 +13,7 @@ from dpfair.errors import InputError
 from dpfair.learners.features import coarse_sizes
 from dpfair.learners.grouping import PAIR_GROUPS, TRIPLE_GROUPS, Block, Grouping
 from dpfair.learners.protocols import Tensors
-from dpfair.learners.scorer import LinearScorer
+from dpfair.learners.scorer import LinearScorer, in_parts
 from dpfair.learners.screening import MAX_BLOCKS
 
 __all__ = ["BlockScorer"]
@@ -77,13 +77,16 @@ class BlockScorer:
         """The estimated probability of the positive label, per record."""
         from scipy.special import expit
 
+        probabilities: Float64 = expit(in_parts(self._odds, records))
+        return probabilities
+
+    def _odds(self, records: Records) -> Float64:
         odds = self.linear.log_odds(records)
         if self.grouping is not None:
             bins = self.grouping.bins(records)
             for block, values in zip(self.blocks, self.values, strict=True):
-                odds += values[self.grouping.cells(block, bins)]
-        probabilities: Float64 = expit(odds)
-        return probabilities
+                odds += values.take(self.grouping.cells(block, bins))
+        return odds
 
 
 _TENSORS = frozenset({"pair_groups", "triple_groups", "blocks", "cells"})

@@ -15,6 +15,7 @@ from dpfair.data.records import Records
 from dpfair.data.schema import Schema
 from dpfair.errors import InputError
 from dpfair.learners.descent import ARITHMETICS
+from dpfair.learners.design import chunks
 from dpfair.learners.exact import MULTIPLIERS, Grid
 from dpfair.learners.leaf_sums import (
     HESSIAN_SCALE,
@@ -165,7 +166,7 @@ def boost(
     odds: np.ndarray[tuple[int], np.dtype[np.float64]],
     receipt: Receipt,
 ) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
-    """The numbers of all leaves, one tree after the other."""
+    """The numbers of all leaves, one tree after the other; the log-odds move along in place."""
     assert records.labels is not None
     exact = plan.exact
     codes, step = structure.codes(records), step_event(plan.multiplier, 1.0, exact=exact)
@@ -183,5 +184,6 @@ def boost(
             noisy = draw.gaussian(np.stack(sums).astype(np.float64), SENSITIVITY)
         gradients, hessians = noisy[0], np.maximum(noisy[1] / HESSIAN_SCALE, 0)
         values[tree] = _SHRINKAGE * gradients / (hessians + _RIDGE)
-        odds = odds + values[tree, leaf]
+        for chunk in chunks(len(leaf)):
+            odds[chunk] += values[tree].take(leaf[chunk])
     return values

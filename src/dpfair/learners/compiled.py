@@ -1,14 +1,15 @@
-"""The most common step in one compiled loop: logistic loss, flat clipping, no queries.
+"""The most common step in compiled loops: logistic loss, flat clipping, no queries.
 
-It is used when numba is installed (the ``fast`` extra) and computes what
+They are used when numba is installed (the ``fast`` extra) and compute what
 :func:`dpfair.learners.descent.clipped_sum` computes, in float64 and without intermediate arrays;
-or, in integers, what :mod:`dpfair.learners.exact` computes, to the last bit.
+or, in integers, what :mod:`dpfair.learners.exact` computes, to the last bit. Integer sums over many
+rows are divided among threads: they do not depend on the division.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from importlib.util import find_spec
 from typing import Any
@@ -16,9 +17,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfair.learners.design import Design
+from dpfair.learners import loops
+from dpfair.learners.design import Design, bounded
+from dpfair.learners.logistic_table import logistic_table
 
-__all__ = ["available", "exact_logistic_sum", "logistic_sum"]
+__all__ = ["available", "exact_logistic_sum", "in_threads", "logistic_sum", "loop"]
+
+# With fewer rows per thread, starting it takes longer than what it saves.
+_ROWS_PER_THREAD = 1 << 16
+
+_ALL_ROWS = np.empty(0, dtype=np.int64)
 
 
 def available() -> bool:
@@ -29,157 +37,97 @@ def available() -> bool:
 def logistic_sum(
     design: Design,
     chosen: NDArray[np.int64] | slice,
-    targets: NDArray[np.float32],
+    targets: NDArray[Any],
     parameters: NDArray[np.float64],
     limit: float,
 ) -> NDArray[np.float64]:
     """The sum of the chosen rows' gradients, each scaled down to the norm ``limit``."""
-    p = design.dense.shape[1]
-    rows = np.arange(len(design)) if isinstance(chosen, slice) else chosen
-    table, total = np.zeros(design.cells + 1), np.zeros(design.width + 1)
-    np.multiply(parameters[p:], design.cell_values, out=table[:-1])
-    _kernel()(
-        rows,
-        design.dense,
-        design.codes,
-        design.norms,
-        targets,
-        parameters[:p],
-        table,
-        limit,
-        total[:p],
-        total[p:],
-    )
-    total[p:-1] *= design.cell_values
-    return total[:-1]
+    rows, count = _rows(design, chosen)
+    sums, arrays = _zeros(design, np.float64), _arrays(design, targets, bounded(parameters))
+    loop("add_clipped")(rows, 0, count, *arrays, limit, logistic_table(), *sums)
+    total: NDArray[np.float64] = _total(design, *sums)
+    total[design.dense.shape[1] :] *= design.cell_values
+    return total
 
 
 def exact_logistic_sum(
     design: Design,
     chosen: NDArray[np.int64] | slice,
-    targets: NDArray[np.float32],
+    targets: NDArray[Any],
     parameters: NDArray[np.float64],
     limit: float,
-    table: tuple[NDArray[np.float64], NDArray[np.float64], float, float],
     steps: tuple[float, float],
 ) -> NDArray[np.int64]:
     """The same in steps of a grid; see :func:`dpfair.learners.exact.logistic_sum`.
 
-    ``table`` holds values and rises of the logistic function, its reach and its points per unit;
     ``steps`` are how many make up one, for the coefficients of cells and for dense numbers.
     """
-    p = design.dense.shape[1]
-    rows = np.arange(len(design)) if isinstance(chosen, slice) else chosen
-    weights = np.append(parameters[p:] * design.cell_values, 0.0)
-    total = np.zeros(design.width + 1, dtype=np.int64)
-    _exact_kernel()(
-        rows,
-        design.dense,
-        design.codes,
-        design.norms,
-        targets,
-        parameters[:p],
-        weights,
-        limit,
-        table,
-        steps,
-        total[:p],
-        total[p:],
-    )
-    return total[:-1]
+    rows, count = _rows(design, chosen)
+    arrays = _arrays(design, targets, parameters)
+
+    def part(first: int, last: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        sums = _zeros(design, np.int64)
+        loop("add_rounded")(rows, first, last, *arrays, limit, logistic_table(), steps, *sums)
+        return sums
+
+    dense, places = zip(*in_threads(part, count), strict=True)
+    return _total(design, np.sum(dense, axis=0), np.sum(places, axis=0))
+
+
+def in_threads(part: Callable[[int, int], Any], rows: int) -> list[Any]:
+    """What ``part(first, last)`` gives for consecutive ranges of rows, one per thread."""
+    threads = max(1, min(_threads(), rows // _ROWS_PER_THREAD))
+    if threads == 1:
+        return [part(0, rows)]
+    ends = [rows * i // threads for i in range(threads + 1)]
+    # New threads each time: those of a pool would be missing after a fork.
+    with ThreadPoolExecutor(threads) as pool:
+        return [*pool.map(part, ends[:-1], ends[1:])]
+
+
+def _threads() -> int:
+    """What NUMBA_NUM_THREADS says: the number of processors, by default."""
+    from numba import config
+
+    return int(config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
 
 
 @cache
-def _kernel() -> Callable[..., None]:
-    return _compile(_add_clipped_gradients)
-
-
-@cache
-def _exact_kernel() -> Callable[..., None]:
-    return _compile(_add_rounded_gradients)
-
-
-def _compile(loops: Callable[..., None]) -> Callable[..., None]:
+def loop(name: str) -> Callable[..., None]:
+    """One of :mod:`dpfair.learners.loops`, compiled."""
     from numba import njit
 
-    # Without fastmath: operations are neither fused nor reordered.
-    compiled: Callable[..., None] = njit(cache=True, nogil=True, error_model="numpy")(loops)
+    # Integers are made of operations that are neither fused nor reordered. Sums in float64 are
+    # rounded anyway, and may add up a long row in an order that suits the processor.
+    reordered = {"reassoc"} if name == "add_clipped" else False
+    compiler = njit(cache=True, nogil=True, error_model="numpy", fastmath=reordered)
+    compiled: Callable[..., None] = compiler(getattr(loops, name))
     return compiled
 
 
-def _add_clipped_gradients(
-    rows: Any,
-    dense: Any,
-    codes: Any,
-    norms: Any,
-    targets: Any,
-    weights: Any,
-    table: Any,
-    limit: float,
-    dense_sum: Any,
-    cell_sum: Any,
-) -> None:
-    """Plain loops, for the compiler; ``table`` and ``cell_sum`` end with the place of no cell.
-
-    Three loops instead of one, so that the compiler can vectorise the middle one.
-    """
-    values = np.empty(rows.shape[0])
-    for i in range(rows.shape[0]):
-        score = 0.0
-        for j in range(dense.shape[1]):
-            score += dense[rows[i], j] * weights[j]
-        for j in range(codes.shape[1]):
-            score += table[codes[rows[i], j]]
-        values[i] = score
-    for i in range(rows.shape[0]):
-        values[i] = 1 / (1 + math.exp(-values[i]))
-    for i in range(rows.shape[0]):
-        row = rows[i]
-        coefficient = values[i] - targets[row]
-        norm = abs(coefficient) * norms[row]
-        if not math.isfinite(norm):
-            continue
-        if norm > limit:
-            coefficient *= limit / norm
-        for j in range(dense.shape[1]):
-            dense_sum[j] += coefficient * dense[row, j]
-        for j in range(codes.shape[1]):
-            cell_sum[codes[row, j]] += coefficient
+def _rows(design: Design, chosen: NDArray[np.int64] | slice) -> tuple[NDArray[np.int64], int]:
+    return (_ALL_ROWS, len(design)) if isinstance(chosen, slice) else (chosen, len(chosen))
 
 
-def _add_rounded_gradients(
-    rows: Any,
-    dense: Any,
-    codes: Any,
-    norms: Any,
-    targets: Any,
-    weights: Any,
-    cell_weights: Any,
-    limit: float,
-    table: Any,
-    steps: Any,
-    dense_sum: Any,
-    cell_sum: Any,
-) -> None:
-    """Plain loops with the operations of the plain path, in their order."""
-    values, rises, reach, per_unit = table
-    cell_steps, dense_steps = steps
-    for i in range(rows.shape[0]):
-        row = rows[i]
-        score, cells = 0.0, 0.0
-        for j in range(dense.shape[1]):
-            score += weights[j] * dense[row, j]
-        for j in range(codes.shape[1]):
-            cells += cell_weights[codes[row, j]]
-        score += cells
-        place = (min(max(score, -reach), reach) + reach) * per_unit
-        below = int(place)
-        coefficient = (values[below] + (place - below) * rises[below]) - targets[row]
-        norm = abs(coefficient) * norms[row]
-        if norm > limit:
-            coefficient *= limit / norm
-        for j in range(dense.shape[1]):
-            dense_sum[j] += int(coefficient * dense[row, j] * dense_steps)
-        whole = int(coefficient * cell_steps)
-        for j in range(codes.shape[1]):
-            cell_sum[codes[row, j]] += whole
+def _arrays(
+    design: Design, targets: NDArray[Any], parameters: NDArray[np.float64]
+) -> tuple[NDArray[Any], ...]:
+    """The rows, and what is added up to their scores."""
+    p, look_ups = design.dense.shape[1], design.look_ups
+    table, terms = np.empty(look_ups.places), len(look_ups.columns)
+    loop("fill_table")(look_ups.members, parameters[p:], design.cell_values, terms, table)
+    starts = look_ups.starts.view(np.uint64)
+    rows = (design.dense, design.codes, starts, design.norms, targets)
+    return (*rows, parameters[:p], table)
+
+
+def _zeros(design: Design, dtype: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Sums of the dense numbers and of the places."""
+    return np.zeros(design.dense.shape[1], dtype), np.zeros(design.look_ups.places, dtype)
+
+
+def _total(design: Design, dense: NDArray[Any], places: NDArray[Any]) -> NDArray[Any]:
+    total, p = np.zeros(design.width + 1, places.dtype), len(dense)
+    total[:p] = dense
+    loop("add_members")(design.look_ups.members, places, total[p:])
+    return total[:-1]

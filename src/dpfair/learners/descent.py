@@ -285,7 +285,7 @@ def descend(
     is divided by a public number, so the true sizes are never used. Everything after the noisy
     sums is post-processing.
     """
-    targets, width = labels.astype(np.float32), design.width
+    targets, width = labels.astype(np.int8), design.width
     size = width + objective.extra_parameters
     parameters = np.zeros(size) if start is None else start
     total, averaged = np.zeros_like(parameters), 0
@@ -295,12 +295,13 @@ def descend(
     if plan.exact and flat is None:
         raise InputError("Exact arithmetic needs the logistic loss and one clipping norm.")
     compiled = compiled and available()
+    if flat is not None and plan.exact:
+        grid = Grid.of(flat.norm, plan.noise_multiplier)
+        units = grid.units(design)
     for t in range(plan.steps):
         draw = receipt.draw(step)
         chosen = draw.batch(len(design))
         if flat is not None and plan.exact:
-            grid = Grid.of(flat.norm, plan.noise_multiplier)
-            units = grid.units(design)
             whole = exact_logistic_sum(
                 design, chosen, targets, parameters, flat.limit, grid, compiled=compiled
             )
@@ -311,7 +312,11 @@ def descend(
         else:
             rows = design.take(chosen)
             theta, extra = parameters[:width], parameters[width:]
-            batch = Batch(rows.scores(theta.astype(np.float32)), targets[chosen], groups[chosen])
+            batch = Batch(
+                rows.scores(theta.astype(np.float32)),
+                targets[chosen].astype(np.float32),
+                groups[chosen],
+            )
             answers = [
                 draw.gaussian(query(batch), query.sensitivity, query.noise_multiplier)
                 for query in plan.queries

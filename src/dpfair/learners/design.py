@@ -2,39 +2,42 @@
 
 A row is ``[dense numbers | one-hot cells]``. The one-hot cells are kept as integer codes, so that
 a score is a short sum of looked-up weights and a gradient is one weighted count: no row is ever
-expanded, and the work is done a few thousand rows at a time.
+expanded, and the work is done a few thousand rows at a time. Small columns share a code
+(:mod:`dpfair.learners.look_ups`).
 
-Scores and norms are made by the same operations in the same order for every row, whichever rows
-are beside it: they are functions of that row, to the last bit. Counts of scores depend on this,
-because no record may move another one to the next bin.
+Scores and norms are functions of one row, to the last bit, whichever rows are beside it: dense
+products are added in their order, and the weights of the cells exactly. Counts of scores depend on
+this, because no record may move another one to the next bin.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from dpfair.errors import InputError
+from dpfair.learners.look_ups import Column, LookUps
 
-__all__ = ["Design"]
+__all__ = ["CHUNK", "Design", "bounded", "chunks"]
 
 Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]
 
-# Up to this many rows, look-ups are faster than sparse matrices.
-_SMALL = 1 << 12
-
-# The rows at a time of a large table: memory stays flat.
-_CHUNK = 1 << 14
+CHUNK = 1 << 13
+"""The rows at a time of a large table: arrays of so many numbers stay in the caches, and are small
+enough not to be asked from the system and given back each time."""
 
 # Larger numbers carry no information, and products and sums of these are finite in float32.
+# Released parameters beyond this are a run that failed; scores must stay finite.
 _LARGEST = 1e15
+
+# Sums of so many numbers of at most 2^30 fit in 64 bits.
+_MOST_ROWS = 1 << 32
 
 
 @dataclass(frozen=True)
@@ -46,9 +49,9 @@ class Design:
     dense
         Numbers, one column per parameter.
     codes
-        Positions of the active cells; ``cells`` itself means no cell.
-    cells
-        The number of one-hot parameters.
+        The joint codes of the cells, [row, joint column].
+    look_ups
+        Which cells a joint code means.
     cell_values
         The value that each cell has when it is active.
     norms
@@ -66,34 +69,78 @@ class Design:
     """
 
     dense: Float32
-    codes: NDArray[np.integer[Any]]
-    cells: int
-    cell_values: NDArray[np.float64]
+    codes: NDArray[np.unsignedinteger[Any]]
+    look_ups: LookUps
+    cell_values: Float64
     norms: Float32
 
     @classmethod
     def build(cls, dense: Any, codes: Any, cells: int, cell_values: Any = 1.0) -> Design:
-        """Compute the norms and store everything compactly.
+        """Rows by the positions of their active cells; ``cells`` itself means no cell.
 
         Total: numbers that are missing or too large for float32 become 0 or very large.
         """
-        finite = np.clip(np.nan_to_num(np.asarray(dense, np.float64)), -_LARGEST, _LARGEST)
-        dense32 = np.ascontiguousarray(finite, np.float32)
-        codes = np.asarray(codes)
-        if codes.size and not (codes.min() >= 0 and codes.max() <= cells):
-            raise InputError(f"Expected codes from 0 to {cells}.")  # sparse products do not check
-        compact = np.ascontiguousarray(codes, np.min_scalar_type(cells))
+        dense32, codes = _finite(np.asarray(dense, np.float64)), np.asarray(codes)
+        _check_rows(len(codes))
         values = np.broadcast_to(np.asarray(cell_values, np.float64), cells).copy()
-        squares, of_cell = np.zeros(len(compact)), np.append(np.square(values), 0.0)
-        for column in dense32.T:
-            squares += np.square(column, dtype=np.float64)
+        columns = [Column(0, cells, may_lack=True)] * codes.shape[1]
+        look_ups = LookUps.apart(columns, cells)
+        compact = look_ups.join([*codes.T], len(codes))
+        squares, of_cell = _squares(dense32), np.append(np.square(values), 0.0)
         for column in compact.T:
             squares += of_cell[column]
-        norms = np.nextafter(np.sqrt(squares).astype(np.float32), np.float32(np.inf))
-        return cls(dense32, compact, cells, values, norms)
+        return cls(dense32, compact, look_ups, values, _norms(squares))
+
+    @classmethod
+    def of_parts(
+        cls,
+        rows: int,
+        columns: Sequence[Column],
+        part: Callable[[slice], tuple[Any, Sequence[NDArray[Any]]]],
+        *,
+        dense: int = 0,
+        at_once: int | None = None,
+    ) -> Design:
+        """Rows by the codes of their columns, made some rows at a time.
+
+        Parameters
+        ----------
+        columns
+            The columns, whose cells are numbered without a gap.
+        part
+            Gives the dense numbers and the codes of all columns, for a slice of the rows.
+        dense
+            How many dense numbers a row has.
+        at_once
+            How many rows a step is going to read, all of them by default: it matters for speed
+            alone.
+        """
+        _check_rows(rows)
+        cells = sum(column.size for column in columns)
+        look_ups = LookUps.joined(columns, cells, rows if at_once is None else at_once)
+        numbers = np.empty((rows, dense), dtype=np.float32)
+        codes = np.empty((rows, len(look_ups.joints)), dtype=look_ups.dtype)
+        norms = np.empty(rows, dtype=np.float32)
+        always = sum(column.value**2 for column in columns if not column.may_lack)
+        for chunk in chunks(rows):
+            found, of_columns = part(chunk)
+            numbers[chunk] = _finite(found)
+            codes[chunk] = look_ups.join(of_columns, len(codes[chunk]))
+            squares = _squares(numbers[chunk]) + always
+            for column, code in zip(columns, of_columns, strict=True):
+                if column.may_lack:
+                    squares += (code != column.size) * column.value**2
+            norms[chunk] = _norms(squares)
+        values = np.repeat([float(c.value) for c in columns], [c.size for c in columns])
+        return cls(numbers, codes, look_ups, values, norms)
 
     def __len__(self) -> int:
         return len(self.norms)
+
+    @property
+    def cells(self) -> int:
+        """The number of one-hot parameters."""
+        return self.look_ups.cells
 
     @property
     def width(self) -> int:
@@ -106,31 +153,39 @@ class Design:
             dense, codes, norms = self.dense[rows], self.codes[rows], self.norms[rows]
         else:
             dense, norms = self.dense.take(rows, axis=0), self.norms.take(rows)
-            # Wide codes, once, because the two look-ups of a step need them.
-            codes = self.codes.take(rows, axis=0).astype(np.intp)
-        return Design(dense, codes, self.cells, self.cell_values, norms)
+            codes = self.codes.take(rows, axis=0)
+        return Design(dense, codes, self.look_ups, self.cell_values, norms)
 
     def scores(self, parameters: Float32) -> Float32:
         """One score per row."""
         return self.wide_scores(parameters.astype(np.float64)).astype(np.float32)
 
     def wide_scores(self, parameters: Float64) -> Float64:
-        """One score per row: the dense products in order, plus the sum of the cells in order."""
-        p = self.dense.shape[1]
-        table = np.append(parameters[p:] * self.cell_values, 0.0)
+        """One score per row: the dense products in order, plus the exact sum of the cells."""
+        return self.table_scores(parameters[: self.dense.shape[1]], self.cell_table(parameters))
+
+    def table_scores(self, weights: Float64, table: Float64) -> Float64:
+        """The same by the weights of the dense numbers and a :meth:`cell_table`."""
         result = np.zeros(len(self))
-        for weight, column in zip(parameters[:p], self.dense.T, strict=True):
-            result += weight * column
-        if len(self) <= _SMALL:
-            cells = np.zeros(len(self))
-            for column in table.take(self.codes.T):
-                cells += column
-            result += cells
-        else:
-            # Sparse products add up a row from its first cell to its last, too.
-            for chunk in _chunks(len(self)):
-                result[chunk] += self._onehot(chunk) @ table
+        for chunk in chunks(len(self)):
+            part = result[chunk]
+            for weight, column in zip(weights, self.dense[chunk].T, strict=True):
+                part += weight * column
+            part += self._cell_scores(chunk, table)
         return result
+
+    def _cell_scores(self, chunk: slice, table: Float64) -> Float64:
+        if self._few(chunk):
+            some: Float64 = table.take(self._places(chunk)).sum(axis=0)
+            return some
+        result = np.zeros(len(self.norms[chunk]))
+        for places, codes in self._look_ups(chunk):
+            result += table[places].take(codes)
+        return result
+
+    def cell_table(self, parameters: Float64) -> Float64:
+        """What every place of the look-ups adds to a score."""
+        return self.look_ups.table(parameters[self.dense.shape[1] :] * self.cell_values)
 
     def weighted_sum(self, weights: Float32) -> Float64:
         """The sum of the rows, each times its weight.
@@ -138,40 +193,83 @@ class Design:
         Products are exact and summed in float64, so that rounding is far below the noise.
         """
         dense = np.zeros(self.dense.shape[1])
-        for chunk in _chunks(len(self)):
+        for chunk in chunks(len(self)):
             dense += weights[chunk].astype(np.float64) @ self.dense[chunk]
         return np.concatenate([dense, self.cell_values * self.cell_sums(weights)])
 
     def cell_sums(self, weights: Float32 | Float64) -> Float64:
         """For every cell, the sum of the weights of the rows that have it."""
-        sums = np.zeros(self.cells + 1)
-        if len(self) <= _SMALL:
-            repeated = weights.repeat(self.codes.shape[1])
-            sums += np.bincount(self.codes.ravel(), repeated, minlength=self.cells + 1)
-        else:
-            for chunk in _chunks(len(self)):
-                sums += weights[chunk].astype(np.float64) @ self._onehot(chunk)
-        return sums[:-1]
+        return np.asarray(self.look_ups.cell_sums(self.place_sums(weights)), dtype=np.float64)
+
+    def place_sums(self, weights: Float32 | Float64) -> Float64:
+        """For every place of the look-ups, the sum of the weights of the rows there."""
+        size = self.look_ups.places
+        if self._few(slice(None)):
+            places, joints = self._places(slice(None)), self.codes.shape[1]
+            return np.asarray(
+                np.bincount(places.ravel(), np.tile(weights, joints), size), dtype=np.float64
+            )
+        sums = np.zeros(size)
+        for chunk in chunks(len(self)):
+            for of_column, codes in self._look_ups(chunk):
+                part = sums[of_column]
+                part += np.bincount(codes, weights[chunk], len(part))
+        return sums
 
     def matrix(self) -> Float32:
         """The rows written out, for looking at them."""
         onehot = np.zeros((len(self), self.cells + 1), dtype=np.float32)
-        codes = self.codes.astype(np.int64)
         values = np.append(self.cell_values, 0.0).astype(np.float32)
-        np.put_along_axis(onehot, codes, values[codes], axis=1)
+        for places, codes in self._look_ups(slice(None)):
+            cells = self.look_ups.members[places][codes]
+            np.put_along_axis(onehot, cells, values[cells], axis=1)
         return np.hstack([self.dense, onehot[:, : self.cells]])
 
-    def _onehot(self, chunk: slice) -> sparse.csr_array:
-        """The cells of some rows, as a sparse matrix: dearer to set up, cheaper per row."""
-        codes = self.codes[chunk].astype(np.int32)
-        ones, starts = _ones_and_starts(*codes.shape)
-        return sparse.csr_array((ones, codes.ravel(), starts), shape=(len(codes), self.cells + 1))
+    def _few(self, chunk: slice) -> bool:
+        """Whether one look-up for all columns is faster than one for each: that of few rows."""
+        return self.codes[chunk].size <= CHUNK
+
+    def _places(self, chunk: slice) -> NDArray[np.intp]:
+        """The places of some rows in the tables, [joint column, row]."""
+        places = self.codes[chunk].T.astype(np.intp, order="C")
+        places += self.look_ups.starts[:-1, None]
+        return places
+
+    def _look_ups(self, chunk: slice) -> Iterator[tuple[slice, NDArray[np.intp]]]:
+        """The places of every joint column, and which of these some rows have."""
+        ends = self.look_ups.starts.tolist()
+        for places, codes in zip(pairwise(ends), self.codes[chunk].T, strict=True):
+            yield slice(*places), codes.astype(np.intp)
 
 
-def _chunks(rows: int) -> Iterator[slice]:
-    return (slice(i, i + _CHUNK) for i in range(0, rows, _CHUNK))
+def bounded(parameters: Float64) -> Float64:
+    """Parameters of finite scores: NaN becomes a number, too."""
+    return np.fmin(np.fmax(parameters, -_LARGEST), _LARGEST)
 
 
-@lru_cache(maxsize=2)
-def _ones_and_starts(rows: int, columns: int) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
-    return np.ones(rows * columns), np.arange(rows + 1, dtype=np.int32) * np.int32(columns)
+def chunks(rows: int) -> Iterator[slice]:
+    """Slices of at most :data:`CHUNK` rows, together all rows."""
+    return (slice(i, min(i + CHUNK, rows)) for i in range(0, rows, CHUNK))
+
+
+def _check_rows(rows: int) -> None:
+    if rows > _MOST_ROWS:
+        raise InputError(f"Expected at most {_MOST_ROWS} rows, got {rows}.")
+
+
+def _finite(numbers: Float64) -> Float32:
+    finite = np.clip(np.nan_to_num(numbers), -_LARGEST, _LARGEST)
+    return np.ascontiguousarray(finite, np.float32)
+
+
+def _squares(dense: Float32) -> Float64:
+    """The sum of the squares of every row, in the order of its numbers."""
+    squares = np.zeros(len(dense))
+    for column in dense.T:
+        squares += np.square(column, dtype=np.float64)
+    return squares
+
+
+def _norms(squares: Float64) -> Float32:
+    """Square roots, rounded up."""
+    return np.nextafter(np.sqrt(squares).astype(np.float32), np.float32(np.inf))

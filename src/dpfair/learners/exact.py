@@ -6,8 +6,7 @@ integers, in any order:
 
 * a score, the derivative of the loss and the clipping scale are made of additions, products and
   quotients in a fixed order for each record; IEEE 754 fixes their results wherever the record is.
-  The logistic function is a public table with straight lines between its points, because library
-  functions may round differently at the end of an array;
+  The logistic function is a public table (:mod:`dpfair.learners.logistic_table`);
 * the coefficient a of the gradient a x is rounded to :math:`A = \lfloor |a| / \gamma \rfloor` with
   the sign of a. A one-hot cell of value w counts A, in steps of :math:`\gamma w`. A dense number x
   counts :math:`\lfloor |a x| / \gamma' \rfloor`, in steps of :math:`\gamma'`.
@@ -16,23 +15,29 @@ Rounding toward zero makes no coordinate larger, so in these steps a contributio
 the norm that it was clipped to (a hair below the stated one, which covers the rounding of the
 clipping itself). The steps are powers of two, chosen by the clipping norm and the noise: about
 2^30 of them make up the larger of the noise and the largest coefficient. What is lost by rounding
-is thus far below the noise, and a float64 sum of 2^14 rounded numbers is exact.
+is thus far below the noise.
+
+No sum overflows. A rounded number is at most 2^30: the coefficient of a logistic loss is at most 1,
+and a clipped a x at most the clipping norm. So a float64 sum of 2^13 of them (a chunk of rows) is
+below 2^53, hence exact, and a 64-bit sum of the 2^32 rows that a design has at most is below
+2^63.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpfair import validate
 from dpfair.learners.compiled import available, exact_logistic_sum
-from dpfair.learners.design import Design
+from dpfair.learners.design import Design, bounded, chunks
+from dpfair.learners.logistic_table import logistic
 
-__all__ = ["CHUNK", "MULTIPLIERS", "NORMS", "Grid", "integer_sums", "logistic", "logistic_sum"]
+__all__ = ["MULTIPLIERS", "NORMS", "Grid", "integer_sums", "logistic_sum"]
 
 Float64 = NDArray[np.float64]
 Int64 = NDArray[np.int64]
@@ -43,13 +48,6 @@ NORMS = (1e-12, 1e12)
 MULTIPLIERS = (1e-30, 1e30)
 
 _FINEST = 2.0**-30
-CHUNK = 1 << 14
-
-# The table of the logistic function: beyond its reach the function is constant up to 1e-7.
-_REACH, _PER_UNIT = 16.0, 256.0
-
-# Released parameters beyond this are a run that failed; scores must stay finite.
-_LARGEST = 1e15
 
 
 @dataclass(frozen=True)
@@ -84,28 +82,10 @@ def _power_above(size: float) -> float:
     return math.ldexp(_FINEST, math.frexp(size)[1])
 
 
-def logistic(scores: Float64) -> Float64:
-    """An approximation of 1 / (1 + exp(-score)) within 2e-7, equal for equal scores everywhere."""
-    values, rises = _logistic_table()
-    place = (np.clip(scores, -_REACH, _REACH) + _REACH) * _PER_UNIT
-    below = place.astype(np.int64)
-    result: Float64 = values[below] + (place - below) * rises[below]
-    return result
-
-
-@cache
-def _logistic_table() -> tuple[Float64, Float64]:
-    from scipy.special import expit
-
-    points = np.arange(2 * _REACH * _PER_UNIT + 2)
-    values = expit(points / _PER_UNIT - _REACH)
-    return values[:-1], np.diff(values)
-
-
 def logistic_sum(
     design: Design,
     chosen: NDArray[np.int64] | slice,
-    targets: NDArray[np.float32],
+    targets: NDArray[Any],
     parameters: Float64,
     limit: float,
     grid: Grid,
@@ -116,34 +96,29 @@ def logistic_sum(
 
     ``compiled`` allows the compiled loop if numba is installed; it gives the very same integers.
     """
-    parameters = np.fmin(np.fmax(parameters, -_LARGEST), _LARGEST)  # NaN becomes a number, too
+    parameters = bounded(parameters)
     if compiled and available():
-        table = (*_logistic_table(), _REACH, _PER_UNIT)
         steps = (1 / grid.cell, 1 / grid.dense)
-        return exact_logistic_sum(design, chosen, targets, parameters, limit, table, steps)
-    rows, labels = design.take(chosen), targets[chosen]
-    total = np.zeros(design.width, dtype=np.int64)
-    for start in range(0, len(rows), CHUNK):
-        chunk = slice(start, start + CHUNK)
-        total += _chunk_sum(rows.take(chunk), labels[chunk], parameters, limit, grid)
-    return total
+        return exact_logistic_sum(design, chosen, targets, parameters, limit, steps)
+    rows, labels, p = design.take(chosen), targets[chosen], design.dense.shape[1]
+    table = design.cell_table(parameters)
+    dense = np.zeros(p, dtype=np.int64)
+    places = np.zeros(len(table), dtype=np.int64)
+    for chunk in chunks(len(rows)):
+        part = rows.take(chunk)
+        coefficients = logistic(part.table_scores(parameters[:p], table)) - labels[chunk]
+        norms = np.abs(coefficients) * part.norms
+        coefficients *= limit / np.maximum(norms, limit)
+        numbers = np.trunc(coefficients[:, None] * part.dense * (1 / grid.dense))
+        dense += numbers.sum(axis=0).astype(np.int64)
+        whole = np.trunc(coefficients * (1 / grid.cell))
+        places += part.place_sums(whole).astype(np.int64)
+    return np.concatenate([dense, design.look_ups.cell_sums(places)])
 
 
-def _chunk_sum(
-    rows: Design, labels: NDArray[np.float32], parameters: Float64, limit: float, grid: Grid
-) -> Int64:
-    coefficients = logistic(rows.wide_scores(parameters)) - labels
-    norms = np.abs(coefficients) * rows.norms
-    coefficients *= limit / np.maximum(norms, limit)
-    dense = np.trunc(coefficients[:, None] * rows.dense * (1 / grid.dense)).sum(axis=0)
-    cells = rows.cell_sums(np.trunc(coefficients * (1 / grid.cell)))
-    return np.concatenate([dense, cells]).astype(np.int64)
-
-
-def integer_sums(places: Int64, values: Float64, size: int) -> Int64:
+def integer_sums(places: NDArray[np.integer[Any]], values: Float64, size: int) -> Int64:
     """For every place, the sum of the whole numbers there, exactly."""
     total = np.zeros(size, dtype=np.int64)
-    for start in range(0, len(places), CHUNK):
-        chunk = slice(start, start + CHUNK)
+    for chunk in chunks(len(places)):
         total += np.bincount(places[chunk], values[chunk], size).astype(np.int64)
     return total

@@ -10,7 +10,8 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
+from itertools import accumulate, pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,9 @@ from dpfair.data.buckets import BUCKETS, bucket
 from dpfair.data.columns import Numeric
 from dpfair.data.records import Records
 from dpfair.data.schema import Schema
+from dpfair.learners.binning import bins
 from dpfair.learners.design import Design
+from dpfair.learners.look_ups import Column
 
 __all__ = [
     "FEATURES",
@@ -45,11 +48,13 @@ HASHED_DECAY = 0.01
 # Found bins have a second resolution, of every fourth of their cuts, if there are more than eight.
 _MANY_CUTS, _COARSER = 8, 4
 
-Ints = NDArray[np.int64]
+Codes = NDArray[np.integer[Any]]
 
 
-def design(features: str, schema: Schema, records: Records) -> Design:
-    """The design matrix of the records.
+def design(
+    features: str, schema: Schema, records: Records, *, at_once: int | None = None
+) -> Design:
+    """The design matrix of the records; ``at_once`` as in :meth:`Design.of_parts`.
 
     ``"binned"``
         One cell per public bin or category, with cells for *missing* and *other*, in several
@@ -62,7 +67,18 @@ def design(features: str, schema: Schema, records: Records) -> Design:
         category, with *other* and *missing* at zero.
     """
     validate.one_of(FEATURES, features=features)
-    return _binned(schema, records) if features == "binned" else _standardised(schema, records)
+    if features == "binned":
+        columns, numbers, part = _columns(schema), 0, partial(_binned, schema)
+    else:
+        columns, part = _categories(schema), partial(_standardised, schema)
+        numbers = len(schema.numeric) + len(schema.groups)
+    return Design.of_parts(
+        len(records),
+        columns,
+        lambda rows: part(records.take(rows)),
+        dense=numbers,
+        at_once=at_once,
+    )
 
 
 def feature_names(features: str, schema: Schema) -> list[str]:
@@ -142,61 +158,67 @@ def _blocks(schema: Schema) -> list[_Block]:
     return blocks
 
 
-def _binned(schema: Schema, records: Records) -> Design:
-    blocks, columns = _blocks(schema), coarse_codes(schema, records)
-    cells, absent = [], []
-    for number, values in zip(schema.numeric, records.numeric.T, strict=True):
-        cells.append(columns[number.name])
-        absent.append(values == number.usual if number.usual is not None else None)
+def _columns(schema: Schema) -> list[Column]:
+    """The blocks as columns of a design; what is not always there may lack."""
+    blocks = _blocks(schema)
+    norm = math.sqrt(sum(block.scale**2 for block in blocks if block.always))
+    starts = accumulate((block.size for block in blocks), initial=0)
+    return [
+        Column(start, block.size, block.scale / norm, may_lack=not block.always)
+        for start, block in zip(starts, blocks, strict=False)
+    ]
+
+
+def _binned(schema: Schema, records: Records) -> tuple[NDArray[np.float64], list[Codes]]:
+    """No dense numbers, and the code of every block."""
+    columns, sizes, rows = coarse_codes(schema, records), coarse_sizes(schema), len(records)
+    numbers = list(zip(schema.numeric, records.numeric.T, strict=True))
+    codes: list[Codes] = []
+    for number, values in numbers:
+        code = columns[number.name]
+        if number.usual is not None:
+            code = np.where(values == number.usual, code.dtype.type(sizes[number.name]), code)
+        codes.append(code)
     for column in schema.categorical:
-        cells.append(columns[column.name])
-        usual = None if column.usual is None else column.values.index(column.usual)
-        absent.append(None if usual is None else columns[column.name] == usual)
-    constant = np.zeros(len(records), dtype=np.int64)
-    cells += [records.groups if schema.sensitive else constant, constant]
-    absent += [None, None]
-    for number, values in zip(schema.numeric, records.numeric.T, strict=True):
+        code = columns[column.name]
+        if column.usual is not None:
+            usual = column.values.index(column.usual)
+            code = np.where(code == usual, code.dtype.type(sizes[column.name]), code)
+        codes.append(code)
+    constant = np.zeros(rows, dtype=np.uint8)
+    codes += [records.groups if schema.sensitive else constant, constant]
+    for number, values in numbers:
         if number.spiky:
-            cells.append(bucket(values))
-            absent.append(values == number.usual if number.usual is not None else None)
-    for number, values in zip(schema.numeric, records.numeric.T, strict=True):
+            code = np.full(rows, BUCKETS, dtype=np.uint16)
+            other = values != number.usual if number.usual is not None else slice(None)
+            code[other] = bucket(values[other])
+            codes.append(code)
+    for number, values in numbers:
         if cuts := coarser_cuts(number):
-            cells.append(_bins(values, cuts))
-            absent.append(values == number.usual if number.usual is not None else None)
+            code = bins(values, cuts)
+            if number.usual is not None:
+                code = np.where(values == number.usual, code.dtype.type(len(cuts) + 2), code)
+            codes.append(code)
     for column, places in zip(schema.categorical, records.codes.T, strict=True):
         if column.hashed:
-            unlisted = places.astype(np.int64) - len(column.values) - 1
-            cells.append(unlisted)
-            absent.append(unlisted < 0)
+            unlisted = places - (len(column.values) + 1)
+            codes.append(np.where(unlisted < 0, BUCKETS, unlisted).astype(np.uint16))
     for cross in schema.crosses:
-        sizes = [coarse_sizes(schema)[name] for name in cross]
-        code = np.ravel_multi_index([columns[name] for name in cross], sizes).astype(np.int64)
-        cells.append(code if math.prod(sizes) <= BUCKETS else bucket(code))
-        absent.append(None)
-    starts = np.cumsum([0, *(block.size for block in blocks)])
-    total = int(starts[-1])
-    codes = np.empty((len(records), len(blocks)), dtype=np.min_scalar_type(total))
-    for i, (code, missing) in enumerate(zip(cells, absent, strict=True)):
-        codes[:, i] = code + starts[i]
-        if missing is not None:
-            codes[missing, i] = total
-    norm = math.sqrt(sum(block.scale**2 for block in blocks if block.always))
-    scales = [block.scale / norm for block in blocks]
-    return Design.build(
-        dense=np.empty((len(records), 0)),
-        codes=codes,
-        cells=total,
-        cell_values=np.repeat(scales, [block.size for block in blocks]),
-    )
+        shape = [sizes[name] for name in cross]
+        combined = np.ravel_multi_index([columns[name] for name in cross], shape)
+        codes.append(combined if math.prod(shape) <= BUCKETS else bucket(combined))
+    return np.empty((rows, 0)), codes
 
 
-def coarse_codes(schema: Schema, records: Records) -> dict[str, Ints]:
-    """Bin or category of every column, the group included."""
-    codes: dict[str, Ints] = {}
+def coarse_codes(schema: Schema, records: Records) -> dict[str, Codes]:
+    """Bin or category of every column, the group included; one byte each if that is enough."""
+    sizes = coarse_sizes(schema)
+    codes: dict[str, Codes] = {}
     for values, number in zip(records.numeric.T, schema.numeric, strict=True):
-        codes[number.name] = _bins(values, number.cuts)
+        codes[number.name] = bins(values, number.cuts)
     for places, column in zip(records.codes.T, schema.categorical, strict=True):
-        codes[column.name] = np.minimum(places, len(column.values)).astype(np.int64)
+        known = np.minimum(places, len(column.values))
+        codes[column.name] = known.astype(np.min_scalar_type(sizes[column.name]))
     if schema.sensitive:
         codes[schema.sensitive.name] = records.groups
     return codes
@@ -209,12 +231,6 @@ def coarser_cuts(number: Numeric) -> tuple[float, ...]:
     """
     many = "edges" in number.found and len(number.cuts) > _MANY_CUTS
     return number.cuts[_COARSER // 2 :: _COARSER] if many else ()
-
-
-def _bins(values: NDArray[np.float64], cuts: Sequence[float]) -> Ints:
-    """The bin of every number, and one more for missing ones."""
-    bins = np.searchsorted(np.array(cuts), values, side="right")
-    return np.where(np.isnan(values), len(cuts) + 1, bins)
 
 
 def coarse_sizes(schema: Schema) -> dict[str, int]:
@@ -245,14 +261,20 @@ def _cell_names(name: str, size: int) -> list[str]:
     return [f"{name} {i}" for i in range(size)]
 
 
-def _standardised(schema: Schema, records: Records) -> Design:
+def _categories(schema: Schema) -> list[Column]:
+    starts = accumulate((len(c.values) for c in schema.categorical), initial=0)
+    return [
+        Column(start, len(column.values), may_lack=True)
+        for start, column in zip(starts, schema.categorical, strict=False)
+    ]
+
+
+def _standardised(schema: Schema, records: Records) -> tuple[NDArray[np.float64], list[Codes]]:
+    """Numbers, group and constant, and the category of every column."""
     standards = np.array([c.standard for c in schema.numeric]).reshape(-1, 2)
     numbers = np.nan_to_num((records.numeric - standards[:, 0]) / standards[:, 1], nan=0.0)
     others = np.arange(1, len(schema.groups))
     groups = records.groups[:, None] == others
-    dense = np.hstack([numbers, groups, np.ones((len(records), 1))])
-    sizes = np.array([len(c.values) for c in schema.categorical], dtype=np.int64)
-    starts = np.cumsum([0, *sizes])
-    total = int(starts[-1])
-    codes = np.where(records.codes < sizes, records.codes + starts[:-1], total)
-    return Design.build(dense=dense, codes=codes, cells=total)
+    sizes = [len(column.values) for column in schema.categorical]
+    codes = [np.minimum(c, k) for c, k in zip(records.codes.T, sizes, strict=True)]
+    return np.hstack([numbers, groups, np.ones((len(records), 1))]), codes

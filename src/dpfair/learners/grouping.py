@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,7 @@ Block = tuple[int, ...]
 
 Float64 = NDArray[np.float64]
 Int64 = NDArray[np.int64]
+Codes = NDArray[np.integer[Any]]
 
 
 @dataclass(frozen=True)
@@ -86,17 +88,18 @@ class Grouping:
         """The number of cells of a block."""
         return math.prod(self.shape(block))
 
-    def bins(self, records: Records) -> list[Int64]:
+    def bins(self, records: Records) -> list[Codes]:
         """The bin of every record, per column."""
         return [*coarse_codes(self.schema, records).values()]
 
-    def cells(self, block: Block, bins: Sequence[Int64]) -> Int64:
+    def cells(self, block: Block, bins: Sequence[Codes]) -> Codes:
         """The cell of every record in a block."""
         groups = self.pairs if len(block) == 2 else self.triples
         first, *others = block
-        cells = groups[first][bins[first]]
+        cells = groups[first].astype(np.uint16)[bins[first]]  # at most 8^3 cells
         for column, count in zip(others, self.shape(block)[1:], strict=True):
-            cells = cells * count + groups[column][bins[column]]
+            cells *= np.uint16(count)
+            cells += groups[column].astype(np.uint16)[bins[column]]
         return cells
 
 

@@ -229,7 +229,8 @@ class LogisticLearner(LogisticSettings, BaseEstimator):  # type: ignore[misc]
     ) -> LinearScorer:
         """Descend as planned."""
         assert records.labels is not None
-        rows = design(self.features, schema, records)
+        at_once = max(1, int(plan.descent.sampling_rate * len(records)))
+        rows = design(self.features, schema, records, at_once=at_once)
         start = None
         if self.solver == "sgd":
             # The paper's network starts as PyTorch's linear layers do, the other solver at zero.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,10 +14,12 @@ from dpfair.errors import InputError
 from dpfair.learners.features import design, feature_count
 from dpfair.learners.protocols import Tensors
 
-__all__ = ["LinearScorer", "check_width"]
+__all__ = ["LinearScorer", "check_width", "in_parts"]
 
 MAX_WEIGHTS = 300_000
 """Of a model file: more than any fit leads to."""
+
+_ROWS = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -46,8 +49,12 @@ class LinearScorer:
 
     def log_odds(self, records: Records) -> NDArray[np.float64]:
         """The estimated log-odds of the positive label, per record."""
-        rows = design(self.features, self.schema, records)
-        return rows.scores(self.weights.astype(np.float32)).astype(np.float64)
+        weights = self.weights.astype(np.float32)
+
+        def of_some(some: Records) -> NDArray[np.float64]:
+            return design(self.features, self.schema, some).scores(weights).astype(np.float64)
+
+        return in_parts(of_some, records)
 
     def scores(self, records: Records) -> NDArray[np.float64]:
         """The estimated probability of the positive label, per record."""
@@ -55,6 +62,17 @@ class LinearScorer:
 
         probabilities: NDArray[np.float64] = expit(self.log_odds(records))
         return probabilities
+
+
+def in_parts(
+    numbers: Callable[[Records], NDArray[np.float64]], records: Records
+) -> NDArray[np.float64]:
+    """One number per record, made for some records at a time: memory stays flat."""
+    result = np.empty(len(records))
+    for start in range(0, len(records), _ROWS):
+        some = slice(start, start + _ROWS)
+        result[some] = numbers(records.take(some))
+    return result
 
 
 def check_width(schema: Schema, features: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +15,12 @@ from dpfair.data.schema import Schema
 from dpfair.errors import InputError
 from dpfair.learners.features import coarse_codes, coarse_sizes
 from dpfair.learners.protocols import Tensors
-from dpfair.learners.scorer import LinearScorer
+from dpfair.learners.scorer import LinearScorer, in_parts
 from dpfair.privacy.noise import Noise
 
 __all__ = ["BoostedScorer", "RandomTrees"]
+
+Codes = NDArray[np.integer[Any]]
 
 MAX_TREES, MAX_DEPTH = 2000, 10
 
@@ -47,21 +50,22 @@ class RandomTrees:
         """The leaves of one tree."""
         return 1 << self.depth
 
-    def leaf(self, tree: int, codes: dict[str, NDArray[np.int64]]) -> NDArray[np.int64]:
+    def leaf(self, tree: int, codes: dict[str, Codes]) -> NDArray[np.uint16]:
         """The leaf of every record, from the bins of its columns."""
         rows = len(next(iter(codes.values())))
-        leaf = np.zeros(rows, dtype=np.int64)
+        leaf = np.zeros(rows, dtype=np.uint16)
         for column, yes in _questions(self.schema, self.trees, self.depth)[tree]:
-            leaf = 2 * leaf + yes[codes[column]]
+            leaf += leaf
+            leaf += yes[codes[column]]
         return leaf
 
-    def codes(self, records: Records) -> dict[str, NDArray[np.int64]]:
+    def codes(self, records: Records) -> dict[str, Codes]:
         """What the questions are asked about."""
         return coarse_codes(self.schema, records)
 
 
 @lru_cache(maxsize=8)
-def _questions(schema: Schema, trees: int, depth: int) -> list[list[tuple[str, NDArray[np.int64]]]]:
+def _questions(schema: Schema, trees: int, depth: int) -> list[list[tuple[str, NDArray[np.uint8]]]]:
     noise = Noise(_STRUCTURE_SEED)
     sizes = list(coarse_sizes(schema).items())
     ordered = {c.name for c in schema.numeric}
@@ -74,7 +78,7 @@ def _questions(schema: Schema, trees: int, depth: int) -> list[list[tuple[str, N
             yes = bins >= 1 + int(place * (size - 1))
             if name not in ordered and kind < 0.5:
                 yes = noise.uniforms(size) < 0.5
-            questions.append((name, yes.astype(np.int64)))
+            questions.append((name, yes.astype(np.uint8)))
         drawn.append(questions)
     return drawn
 
@@ -100,8 +104,11 @@ class BoostedScorer:
         """The estimated probability of the positive label, per record."""
         from scipy.special import expit
 
+        probabilities: NDArray[np.float64] = expit(in_parts(self._odds, records))
+        return probabilities
+
+    def _odds(self, records: Records) -> NDArray[np.float64]:
         odds, codes = self.linear.log_odds(records), self.structure.codes(records)
         for tree, values in enumerate(self.values):
-            odds += values[self.structure.leaf(tree, codes)]
-        probabilities: NDArray[np.float64] = expit(odds)
-        return probabilities
+            odds += values.take(self.structure.leaf(tree, codes))
+        return odds

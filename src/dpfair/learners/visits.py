@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +34,7 @@ Int64 = NDArray[np.int64]
 def visit(
     draws: Sequence[Draw],
     multiplier: float,
-    cells: Int64,
+    cells: NDArray[np.integer[Any]],
     size: int,
     labels: Int64,
     odds: Float64,

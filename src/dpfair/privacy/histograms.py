@@ -18,6 +18,8 @@ from dpfair.privacy.draw import Draw
 
 __all__ = ["histogram_deviation", "noisy_histograms"]
 
+_CHUNK = 1 << 13
+
 
 def noisy_histograms(
     draw: Draw, columns: Sequence[NDArray[np.integer]], sizes: Sequence[int]
@@ -36,12 +38,18 @@ def noisy_histograms(
     >>> [len(table) for table in counts]
     [2, 3]
     """
-    counts = [
-        np.bincount(codes, minlength=size) for codes, size in zip(columns, sizes, strict=True)
-    ]
+    counts = [_counts(codes, size) for codes, size in zip(columns, sizes, strict=True)]
     whole = np.concatenate(counts).astype(np.int64)
     noisy = draw.discrete_gaussian(whole, np.ones(len(whole)), _sensitivity(len(sizes)))
     return np.split(noisy, np.cumsum(sizes)[:-1])
+
+
+def _counts(codes: NDArray[np.integer], size: int) -> NDArray[np.int64]:
+    """Some records at a time, because numpy widens the codes that it counts."""
+    total = np.zeros(size, dtype=np.int64)
+    for start in range(0, len(codes), _CHUNK):
+        total += np.bincount(codes[start : start + _CHUNK], minlength=size)
+    return total
 
 
 def histogram_deviation(noise_multiplier: float, histograms: int) -> float:

@@ -99,7 +99,8 @@ def _unclipped_residuals():
     def unclipped(labels, chance):
         return labels - chance, leaf_sums.HESSIAN_SCALE * chance * (1 - chance)
 
-    with patched((leaf_sums, "residuals_and_hessians", unclipped)):
+    plain = (leaf_sums, "available", lambda: False)
+    with patched(plain, (leaf_sums, "residuals_and_hessians", unclipped)):
         yield
 
 
