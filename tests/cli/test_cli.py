@@ -505,3 +505,16 @@ def test_a_schema_without_groups_gives_a_private_model_that_is_not_made_fair(
         ["report", "--out", tmp_path / "r.html"],
     ):
         assert run(capsys, command, tmp_path / "m", *more)[0] == 0
+
+
+def test_an_error_of_dpfair_itself_is_no_failed_check(monkeypatch, capsys):
+    def broken(*arguments):
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr("dpfair.audit.mechanisms.library_mechanisms", broken)
+    code, out, err = run(capsys, "audit", "mechanisms")
+    assert (code, out) == (4, "")
+    assert "RuntimeError: a bug" in err
+    assert err.splitlines()[-1] == (
+        "dpfair: This is an error of dpfair itself; please report the lines above."
+    )

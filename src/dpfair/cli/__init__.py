@@ -1,12 +1,13 @@
 """The ``dpfair`` command: one file per subcommand.
 
 Exit codes: 0 done, 1 a check failed, 2 bad input (one sentence on standard error), 3 budget
-refused.
+refused, 4 an error of dpfair itself.
 """
 
 from __future__ import annotations
 
 import sys
+import traceback
 import warnings
 from typing import Any, TextIO
 
@@ -123,7 +124,9 @@ def run(arguments: list[str]) -> int:
         # Typer's own usage errors (a wrong option, a missing argument) know their message.
         if hasattr(error, "format_message"):
             return _complain(error.format_message(), 2)
-        raise
+        # Not 1, which would say that a check was made and failed.
+        traceback.print_exc()
+        return _complain("This is an error of dpfair itself; please report the lines above.", 4)
     return code if isinstance(code, int) else 0
 
 
