@@ -212,7 +212,7 @@ def test_evaluate_predict_and_report(folder, capsys, tmp_path):
     code, out, _ = run(capsys, "predict", model, data)
     decisions = pl.read_csv(out.encode())
     assert code == 0
-    assert decisions.columns == ["decision", "acceptance_probability"]
+    assert decisions.columns == ["decision", "accepted", "acceptance_probability"]
     share = (decisions["decision"] == "yes").mean()
     assert share == pytest.approx(decisions["acceptance_probability"].mean(), abs=0.05)
     code, _, err = run(capsys, "predict", model, data, "--out", tmp_path / "decisions.csv")
@@ -445,8 +445,8 @@ def test_bad_input_is_one_sentence_and_exit_code_2(mistake, folder, bad_files, c
     assert "Traceback" not in err
 
 
-def test_no_message_shows_a_record(folder, bad_files, capsys):
-    _, _, err = run(capsys, "predict", bad_files["model"], bad_files["martian"])
+def test_no_refusal_shows_a_record(folder, bad_files, capsys):
+    _, _, err = run(capsys, "predict", bad_files["model"], bad_files["martian"], "--strict")
     assert "martian" not in err
 
 

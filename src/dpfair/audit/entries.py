@@ -22,7 +22,7 @@ others have, whose count shows the noise, and a word that nobody else has, which
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 from dp_accounting.dp_event import (
@@ -90,11 +90,11 @@ def entry_mechanisms(entry: Entry, relation: str) -> list[Mechanism]:
     if delta is not None:
         claims[delta] = epsilon_of(entry.event, delta, relation)
     what = "without / with" if relation == "add_remove" else "one record / its opposite"
-    pairs = {what: sampler(alone=False)}
+    samplers = {what: sampler(alone=False)}
     if names_values(entry.event):
-        pairs[f"{what}, with a word of its own"] = sampler(alone=True)
+        samplers[f"{what}, with a word of its own"] = sampler(alone=True)
     return [
-        Mechanism(name, epsilon, delta, pairs, _MORE if epsilon < _SMALL else 1.0)
+        Mechanism(name, epsilon, delta, samplers, _MORE if epsilon < _SMALL else 1.0)
         for delta, epsilon in claims.items()
     ]
 
@@ -181,7 +181,7 @@ def _words_loss(
     # Far above the threshold, which is at most forty standard deviations.
     others = 0 if alone else 1000 + math.ceil(100 * multiplier)
     exact = others + np.stack(words).astype(np.int64)
-    table = {place: int(count) for place, count in np.ndenumerate(exact) if count}
+    table: dict[Hashable, int] = {at: int(n) for at, n in np.ndenumerate(exact) if n}
     loss = np.zeros(exact.shape)
     for named in draw.named_counts([table] * _TABLES):
         places = tuple(np.array(list(named), dtype=np.int64).reshape(-1, 2).T)

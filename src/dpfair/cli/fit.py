@@ -25,7 +25,6 @@ from dpfair.cli.options import (
     charge_to,
 )
 from dpfair.cli.output import (
-    amount,
     check_writable,
     fit_summary,
     interactive,
@@ -215,7 +214,9 @@ def fit(
         if path is not None:
             print(f"{what}: {path}")
     if payer is not None:
-        print(f"Ledger: {payer.path} ({_left(payer)})")
+        from dpfair.cli.paying import ledger_line
+
+        print(ledger_line(payer))
     print_next_steps(data, out, report, payer)
 
 
@@ -261,13 +262,6 @@ def _fit(
             keep_model(payer, model)
         except LedgerFileError as error:
             raise _rescued(model, error) from error
-
-
-def _left(payer: ChargeTo) -> str:
-    from dpfair.privacy.ledger_file import LedgerFile
-
-    file = LedgerFile(payer.path)
-    return f"{amount(file.spent)} of {file.epsilon:g} spent by {len(file.entries)} charges"
 
 
 def _show_plan(model: PrivateClassifier, plan: FitPlan, schema: Schema, *, as_json: bool) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from dpfair.cli.output import say
+from dpfair.cli.output import amount, say
 from dpfair.errors import PaidBeforeError
 from dpfair.models.file import model_bytes, model_from_bytes
 from dpfair.privacy.ledger_file import LedgerFile
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from dpfair.methods.base import PrivateClassifier
     from dpfair.privacy.payment import ChargeTo
 
-__all__ = ["keep_model", "keep_numbers", "kept_model", "kept_numbers"]
+__all__ = ["keep_model", "keep_numbers", "kept_model", "kept_numbers", "ledger_line"]
 
 
 def kept_model(payer: ChargeTo | None, check: Callable[[], object]) -> PrivateClassifier | None:
@@ -54,6 +54,13 @@ def keep_numbers(payer: ChargeTo | None, numbers: dict[str, Any]) -> None:
     """Keep released numbers in the ledger, before they are shown."""
     if payer is not None and payer.key is not None:
         LedgerFile(payer.path).keep(payer.key, json.dumps(numbers, sort_keys=True).encode())
+
+
+def ledger_line(payer: ChargeTo) -> str:
+    """What the ledger file has paid so far."""
+    file = LedgerFile(payer.path)
+    spent = f"{amount(file.spent)} of {file.epsilon:g} spent"
+    return f"Ledger: {payer.path} ({spent} by {len(file.entries)} charges)"
 
 
 def _kept(payer: ChargeTo | None, check: Callable[[], object]) -> bytes | None:

@@ -6,6 +6,7 @@ prediction only. There the records belong to whoever asks, so that their number 
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from dpfair.data.containers import get_column
 from dpfair.data.encode import as_texts, group_codes_of
 from dpfair.errors import InputError
 
-__all__ = ["BLANK", "OTHER", "refuse_undecided", "undecided_reasons"]
+__all__ = ["BLANK", "OTHER", "refuse_undecided", "undecided_reasons", "undeclared_groups"]
 
 BLANK = "the group is blank"
 OTHER = "the group is not declared"
@@ -36,6 +37,15 @@ def undecided_reasons(table: Any, sensitive: Levels, groups: Any = None) -> NDAr
             blank = np.array([text is None or not text.strip() for text in as_texts(column)])
             reasons[unknown & blank] = BLANK
     return reasons
+
+
+def undeclared_groups(table: Any, sensitive: Levels, most: int = 3) -> list[str]:
+    """The most frequent values of the sensitive columns that are not declared and not blank."""
+    found: Counter[str] = Counter()
+    for part in sensitive.parts or (sensitive,):
+        texts = as_texts(get_column(table, part.name))
+        found.update(text for text in texts if text and text.strip() and text not in part.values)
+    return [text for text, _ in found.most_common(most)]
 
 
 def refuse_undecided(reasons: NDArray[Any], sensitive: Levels) -> None:
