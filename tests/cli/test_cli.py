@@ -256,7 +256,7 @@ def test_dry_run_reads_no_record(folder, capsys):
         assert f"  {scope} " in out
     code, out, _ = run(capsys, "fit", "adult", "--epsilon", "3", "--dry-run")
     assert code == 0
-    assert "nothing was read" in out
+    assert "was not read" in out
 
 
 def test_without_a_schema_one_is_proposed_and_nothing_is_done(folder, capsys, tmp_path):

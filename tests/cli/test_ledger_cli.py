@@ -109,7 +109,7 @@ def test_show_tells_what_is_spent_and_what_fits(capsys, ledger, path):
         "unit": None,
         "rows_per_unit": 1,
         "spent": 1.0,
-        "next": {"scope": "", "pure": 2.0, "fit": 1.763},
+        "next": {"scope": "", "pure": 2.0, "fit": 1.763, "fit_that_names_values": 1.763},
         "charges": 2,
         "scopes": [
             {"scope": "", "spent": 1.0},

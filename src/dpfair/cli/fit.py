@@ -16,13 +16,13 @@ from dpfair.cli.options import (
     NOTION_NAMES,
     AsJson,
     Data,
-    Delta,
     LedgerKey,
     LedgerPath,
     LedgerScope,
     NewScope,
     Seed,
     charge_to,
+    delta_of,
 )
 from dpfair.cli.output import (
     check_writable,
@@ -48,6 +48,9 @@ if TYPE_CHECKING:
     from dpfair.privacy.payment import ChargeTo
     from dpfair.privacy.plan import FitPlan
 
+DELTA = 1e-5
+"""Of a fit that no ledger pays for."""
+
 LONGEST_NAME = 20
 """Of a line of the certificate, such as "Assumed public"."""
 
@@ -55,7 +58,10 @@ LONGEST_NAME = 20
 def fit(
     data: Data,
     epsilon: Annotated[float, typer.Option(help="The privacy budget.")],
-    delta: Delta = 1e-5,
+    delta: Annotated[
+        float | None,
+        typer.Option(help="The delta of the guarantee. Default: that of --ledger, or else 1e-5."),
+    ] = None,
     label: Annotated[str | None, typer.Option(help="The column to predict.")] = None,
     sensitive: Annotated[
         str | None, typer.Option(help="The column with the groups; a,b for all combinations.")
@@ -122,7 +128,8 @@ def fit(
     """
 
     validate.positive(epsilon=epsilon)
-    validate.in_open_interval(0, 1, delta=delta)
+    if delta is not None:
+        validate.in_open_interval(0, 1, delta=delta)
     from dpfair.privacy.events import RELATIONS
 
     validate.one_of(RELATIONS, relation=relation)
@@ -157,7 +164,7 @@ def fit(
         learner,
         [*given, *given_pairs(settings or ())],
         epsilon=epsilon,
-        delta=delta,
+        delta=delta_of(delta, payer, DELTA),
         relation=relation,
         ledger=payer,
         unit=unit,
@@ -187,7 +194,7 @@ def fit(
         check_plan(plan, declared, labelled=model.counts_labels)
     if dry_run:
         assert plan is not None
-        _show_plan(model, plan, declared, as_json=as_json)
+        _show_plan(model, plan, declared, data, payer, as_json=as_json)
         return
     earlier = _earlier(payer, model, plan, declared)
     if earlier is not None:
@@ -264,11 +271,20 @@ def _fit(
             raise _rescued(model, error) from error
 
 
-def _show_plan(model: PrivateClassifier, plan: FitPlan, schema: Schema, *, as_json: bool) -> None:
+def _show_plan(
+    model: PrivateClassifier,
+    plan: FitPlan,
+    schema: Schema,
+    data: str,
+    payer: ChargeTo | None,
+    *,
+    as_json: bool,
+) -> None:
     from dpfair.certificate.judgement import delta_warning
+    from dpfair.cli.paying import planned_charge, planned_line
     from dpfair.models.settings import model_settings
 
-    model.payment(plan, schema)
+    after = planned_charge(model.payment(plan, schema), payer)
     ledger = plan.total()
     if model.unit is None and (weak := delta_warning(ledger.delta, schema.rows)):
         say(f"dpfair: warning: {weak}")
@@ -287,12 +303,15 @@ def _show_plan(model: PrivateClassifier, plan: FitPlan, schema: Schema, *, as_js
                 "delta": ledger.delta,
                 "spent": ledger.spent,
                 "ledger": plan.to_json()["steps"],
+                "ledger_file": after,
             }
         )
         return
     print(f"{'; '.join([model.title, *_rule_text(model, schema)])}.")
     print_account(ledger, "A fit would charge:")
-    print("Nothing was charged, and nothing was read.")
+    if after is not None:
+        print(planned_line(after))
+    print(f"Nothing was charged, and {data} was not read.")
 
 
 def _rule_text(model: PrivateClassifier, schema: Schema) -> list[str]:
