@@ -20,6 +20,7 @@ from dpfair.cli.options import (
 )
 from dpfair.cli.output import check_writable, print_account, print_json, say
 from dpfair.cli.progress import working
+from dpfair.cli.schemas import refuse_unreviewed
 from dpfair.cli.tables import data_file, read_data
 from dpfair.data.schema import Schema
 from dpfair.files import write_file
@@ -68,6 +69,8 @@ def discover(
     check_writable(out, inputs=[schema, data_file(data)])
     to = charge_to(ledger, scope, key, new_scope)
     declared = Schema.load(schema)
+    if to is not None:
+        refuse_unreviewed(declared, schema)
     at = delta_of(delta, to, DELTA)
     job = DiscoveryJob(declared, epsilon, at, relation, unit, rows_per_unit)
     if dry_run:

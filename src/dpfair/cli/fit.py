@@ -35,7 +35,7 @@ from dpfair.cli.output import (
     undeclared_hint,
 )
 from dpfair.cli.progress import working
-from dpfair.cli.schemas import inferred, proposed, stop_with, with_columns
+from dpfair.cli.schemas import inferred, proposed, refuse_unreviewed, stop_with, with_columns
 from dpfair.cli.tables import data_file, needed_columns, read_data, shipped_schema
 from dpfair.data.containers import missing_column
 from dpfair.data.schema import Schema
@@ -136,6 +136,10 @@ def fit(
     validate.at_least(1, rows_per_unit=rows_per_unit)
     check_writable(out, report, inputs=[ledger, schema, data_file(data)])
     payer = charge_to(ledger, scope, key, new_scope)
+    if infer_schema and schema is not None:
+        raise InputError("Give either --schema or --infer-schema, not both.")
+    if infer_schema and shipped_schema(data) is not None:
+        raise InputError(f"The data set {data} has a schema: leave out --infer-schema.")
     if dry_run and infer_schema:
         raise InputError("--dry-run reads no record, and --infer-schema would have to.")
     # The options are checked before a record is read, also where the schema is read off them.
@@ -184,6 +188,8 @@ def fit(
         if not infer_schema:
             stop_with(proposal, data, as_json=as_json)
         declared = inferred(proposal)
+    if payer is not None:
+        refuse_unreviewed(declared, schema)
     declared = with_columns(declared, label, sensitive)
     model.set_params(schema=declared)
     # What a method assumes about the records is known only when they are read.
@@ -224,7 +230,8 @@ def fit(
         from dpfair.cli.paying import ledger_line
 
         print(ledger_line(payer))
-    print_next_steps(data, out, report, payer)
+    private = model.certificate_.privacy.private
+    print_next_steps(data, out, report, payer, private=private)
 
 
 def _name_and_text(promise: str) -> tuple[str, str]:
