@@ -300,7 +300,14 @@ BAD = {
     "epsilon negative": (["fit", "{loans}", "--epsilon", "-1"], "epsilon > 0"),
     "epsilon nan": (["fit", "{loans}", "--epsilon", "nan"], "epsilon > 0"),
     "epsilon inf": (["fit", "{loans}", "--epsilon", "inf"], "epsilon > 0"),
-    "epsilon text": (["fit", "{loans}", "--epsilon", "much"], "epsilon"),
+    "epsilon text": (
+        ["fit", "{loans}", "--epsilon", "much"],
+        "Expected --epsilon to be a number, got 'much'.",
+    ),
+    "not whole": (
+        ["fit", "{loans}", "--rows-per-unit", "two"],
+        "Expected --rows-per-unit to be a whole number, got 'two'.",
+    ),
     "delta zero": (["fit", "{loans}", "--delta", "0"], "0 < delta < 1"),
     "delta one": (["fit", "{loans}", "--delta", "1"], "0 < delta < 1"),
     "delta nan": (["fit", "{loans}", "--delta", "nan"], "0 < delta < 1"),
@@ -314,7 +321,11 @@ BAD = {
     "unit": (["fit", "{loans}", "--unit", "nobody"], "'nobody'"),
     "rows per unit": (["fit", "{loans}", "--rows-per-unit", "0"], "rows_per_unit"),
     "no folder": (["fit", "{loans}", "--out", "nowhere/at/all"], "no directory"),
-    "unknown option": (["fit", "{loans}", "--epsilom", "3"], "epsilom"),
+    "unknown option": (
+        ["fit", "{loans}", "--epsilonn", "3"],
+        "There is no option --epsilonn (did you mean '--epsilon'?).",
+    ),
+    "strange option": (["fit", "{loans}", "--qqq"], "There is no option --qqq."),
     "no arguments": (["fit"], "DATA"),
     "unknown command": (["fix"], "fix"),
     "no model": (["evaluate", "none.dpfair", "{loans}"], "no model file"),

@@ -30,6 +30,7 @@ from dpfair.cli.predict import predict
 from dpfair.cli.report import report
 from dpfair.cli.reproduce import reproduce
 from dpfair.cli.schema import schema
+from dpfair.cli.usage import usage_sentence
 from dpfair.cli.verify import verify
 from dpfair.errors import BudgetError, InputError
 
@@ -123,7 +124,7 @@ def run(arguments: list[str]) -> int:
     except Exception as error:
         # Typer's own usage errors (a wrong option, a missing argument) know their message.
         if hasattr(error, "format_message"):
-            return _complain(error.format_message(), 2)
+            return _complain(usage_sentence(error), 2)
         # Not 1, which would say that a check was made and failed.
         traceback.print_exc()
         return _complain("This is an error of dpfair itself; please report the lines above.", 4)

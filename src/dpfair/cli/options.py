@@ -68,7 +68,7 @@ LedgerKey = Annotated[
     str | None,
     typer.Option(
         help="A name for this job: run again, it returns the same result at no cost and does not "
-        "read DATA."
+        "read DATA. The ledger keeps the result, so that verify knows what it paid for."
     ),
 ]
 NewScope = Annotated[
