@@ -42,8 +42,12 @@ COMMANDS: dict[str, dict[Any, tuple[str, ...]]] = {
         schema: (
             "dpfair schema propose loans.csv --label repaid --sensitive sex --out loans.toml",
             "dpfair schema discover loans.csv --schema kinds.toml --epsilon 0.3 --out loans.toml",
+            "dpfair schema export m.dpfair --out loans.toml",
         ),
-        check: ("dpfair check loans.csv --schema loans.toml",),
+        check: (
+            "dpfair check loans.csv --schema loans.toml",
+            "dpfair check new.csv --model m.dpfair",
+        ),
         fit: (
             "dpfair fit loans.csv --schema loans.toml --epsilon 3 --dry-run",
             "dpfair fit loans.csv --schema loans.toml --epsilon 3 --out m.dpfair",
