@@ -57,9 +57,9 @@ def print_summary(file: LedgerFile, scope: str = "", *, as_json: bool) -> None:
         ("", f"epsilon {_most(fit)} for a fit{on} (default settings, delta {file.delta:g})"),
     ]
     if naming != fit:
-        what = f"for a fit{on} that finds categories or bounds"
-        rows.append(("", f"epsilon {_most(naming)} {what}: earlier jobs used the delta for this"))
-        rows.append(("", "(a smaller --delta, or the facts that dpfair schema export writes)"))
+        rows.append(("", f"epsilon {_most(naming)} for a fit{on} that finds categories or bounds"))
+    if naming is None and fit is not None:
+        rows.append(("", "(a smaller --delta helps, or facts that dpfair schema export writes)"))
     for name, paid in list(file.scopes.items())[1:]:
         rows.append(("scope", f"{printable(name)}: epsilon {amount(paid)} spent"))
     rows.append(("head", file.head))

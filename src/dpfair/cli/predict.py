@@ -109,8 +109,6 @@ def predict(
         say(f"dpfair: warning: {sentence} --strict refuses such a table.")
     if (reasons != "").any():
         _report_undecided(reasons, undeclared_groups(table, fitted.schema_.sensitive))
-    label = fitted.schema_.label
-    say(f"dpfair: accepted means {label.name} = {label.values[1]}.")
     if fitted.rule_ is None:
         say("dpfair: this model decides without a lottery: scores above 0.5 are accepted.")
     ids = None if id_column is None else plain_ids(frame[id_column])
@@ -120,6 +118,8 @@ def predict(
         say(f"dpfair: acceptance rates in this batch differ by {about.pop('text')}.")
     if out is not None or not as_json:
         write_decisions(decisions, out, form)
+    label = fitted.schema_.label
+    say(f"dpfair: accepted means {label.name} = {label.values[1]}.")
     if out is not None:
         say(f"dpfair: {len(decidable)} decisions written to {out}.")
     if as_json:
