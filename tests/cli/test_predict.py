@@ -214,16 +214,16 @@ def test_a_decision_says_whether_it_means_accepted(folder, capsys):
 
 
 UNREAD = {
-    "other decimals": ("income", "1,5", "are no number, such as '1,5': the schema declares the"),
-    "other words": ("job", "Clerk", "are no category of the model, such as 'Clerk': it has 'cl"),
-    "no words": ("job", "n/a", "are missing"),
-    "no numbers": ("age", "", "are missing"),
+    "other decimals": ("income", "1,5", "are no number", ": the schema declares the decimal"),
+    "other words": ("job", "Clerk", "are no category of the model", ": it has 'clerk'"),
+    "no words": ("job", "n/a", "are missing", ""),
+    "no numbers": ("age", "", "are missing", ""),
 }
 
 
 @pytest.mark.parametrize("name", UNREAD)
 def test_a_column_that_cannot_be_read_is_told_and_refused_when_strict(name, folder, capsys):
-    column, value, text = UNREAD[name]
+    column, value, text, more = UNREAD[name]
     table = pl.read_csv(folder / "loans.csv", infer_schema=False)
     rows = pl.int_range(table.height)
     cells = pl.when(rows < 150).then(pl.lit(value)).otherwise(pl.col(column)).alias(column)
@@ -232,10 +232,12 @@ def test_a_column_that_cannot_be_read_is_told_and_refused_when_strict(name, fold
         ask = (command, folder / "fair.dpfair", folder / "unread.csv")
         code, _, err = typed(capsys, *ask)
         assert code == 0
-        assert f"warning: 50% of the values of {column!r} {text}" in err
+        # Only the warning to whoever predicts quotes a value.
+        such = f", such as {value!r}" if command == "predict" and more else ""
+        assert f"warning: 50% of the values of {column!r} {text}{such}{more}" in err
         code, out, err = typed(capsys, *ask, "--strict")
         assert (code, out) == (2, "")
-        assert f"50% of the values of {column!r} {text}" in err
+        assert f"50% of the values of {column!r} {text}{more}" in err
         private = typed(capsys, "evaluate", *ask[1:], "--private-epsilon", "1")[2]
         assert column not in private
 

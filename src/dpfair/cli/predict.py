@@ -97,7 +97,7 @@ def predict(
 
             refuse_undecided(reasons, fitted.schema_.sensitive)
         records = fitted.new_records(table, known=False)
-        unread = unread_columns(table, fitted.schema_, records)
+        unread = unread_columns(table, fitted.schema_, records, quoting=not strict)
         if strict and unread:
             raise InputError(" ".join(unread))
         decidable = np.flatnonzero(reasons == "")

@@ -25,10 +25,13 @@ _FEWEST = 10
 _LISTED = 3
 
 
-def unread_columns(table: Any, schema: Schema, records: Records) -> list[str]:
+def unread_columns(
+    table: Any, schema: Schema, records: Records, *, quoting: bool = False
+) -> list[str]:
     """A sentence for every column of which at least half says nothing about the records.
 
-    ``records`` are the rows of the table, encoded by the schema.
+    ``records`` are the rows of the table, encoded by the schema. ``quoting`` names the most
+    frequent values that cannot be read: in a warning to whoever predicts, never in an error.
     """
     sentences: list[str] = []
     if not len(records):
@@ -45,7 +48,10 @@ def unread_columns(table: Any, schema: Schema, records: Records) -> list[str]:
         values = Values(column.name, get_column(table, column.name), schema.file)
         odd = Counter(t for t, u in zip(_stated(values, column), unread, strict=True) if u and t)
         if odd.total() >= _MANY * len(records):
-            sentences.append(_odd_text(column, schema, odd, len(records)))
+            shown = ", ".join(repr(text[:40]) for text, _ in odd.most_common(_LISTED))
+            such = f", such as {shown}" if quoting else ""
+            beginning = _share(odd.total(), len(records), column)
+            sentences.append(f"{beginning} are {_expected(column, schema, such)}.")
         elif len(records) >= _FEWEST:
             sentences.append(f"{_share(int(unread.sum()), len(records), column)} are missing.")
     return sentences
@@ -59,19 +65,18 @@ def _stated(values: Values, column: Column) -> list[str | None]:
     return [None if mark else text for text, mark in zip(values.texts, marks, strict=True)]
 
 
-def _odd_text(column: Column, schema: Schema, odd: Counter[str], rows: int) -> str:
-    shown = ", ".join(repr(text[:40]) for text, _ in odd.most_common(_LISTED))
-    beginning = _share(odd.total(), rows, column)
+def _expected(column: Column, schema: Schema, such: str) -> str:
+    """What the values are not, and what to compare them with."""
     if isinstance(column, Categorical):
         known = ", ".join(map(repr, column.values[:_LISTED]))
         more = ", ..." if len(column.values) > _LISTED else ""
-        return f"{beginning} are no category of the model, such as {shown}: it has {known}{more}."
+        return f"no category of the model{such}: it has {known}{more}"
     if column.date is not None:
-        return f"{beginning} are no date of the form {column.date}, such as {shown}."
+        return f"no date of the form {column.date}{such}"
     marks = f"the decimal mark {schema.file.decimal!r}"
     if schema.file.thousands:
         marks += f" and {schema.file.thousands!r} between thousands"
-    return f"{beginning} are no number, such as {shown}: the schema declares {marks}."
+    return f"no number{such}: the schema declares {marks}"
 
 
 def _share(count: int, rows: int, column: Column) -> str:
