@@ -24,7 +24,7 @@ import numpy as np
 import polars as pl
 
 from dpfair import load_adult
-from dpfair.data.encode import as_texts, encode, level_codes
+from dpfair.data.encode import encode, level_codes
 from dpfair.data.schema import Schema
 from dpfair.learners.compiled import available
 from dpfair.learners.design import Design
@@ -74,7 +74,7 @@ def adult_like(rows: int, seed: int) -> tuple[Design, Any]:
     data, rng = load_adult(), np.random.default_rng(seed)
     schema: Schema = data.schema
     assert schema.label is not None
-    known = level_codes(as_texts(data.y), schema.label).astype(np.int8)
+    known = level_codes(data.y, schema.label).astype(np.int8)
     records = encode(pl.DataFrame(data.X), schema)
     first, second = rng.integers(0, len(records), (2, rows))
 

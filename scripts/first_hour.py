@@ -49,14 +49,14 @@ STEPS = (
         "dpfair ledger init pension.ledger --epsilon 3 --delta 1e-6",
     ),
     (
-        "What a fit would charge.",
-        "dpfair fit pension.csv --schema pension.toml --epsilon 2 --delta 1e-6 --ledger "
-        "pension.ledger --dry-run",
+        "What a fit would charge. Its delta is that of the ledger.",
+        "dpfair fit pension.csv --schema pension.toml --epsilon 2 --ledger pension.ledger "
+        "--dry-run",
     ),
     (
-        "Fit.",
-        "dpfair fit pension.csv --schema pension.toml --epsilon 2 --delta 1e-6 --ledger "
-        "pension.ledger --out pension.dpfair",
+        "Fit. With a key, the ledger keeps the model, and knows later what it paid for.",
+        "dpfair fit pension.csv --schema pension.toml --epsilon 2 --ledger pension.ledger "
+        "--key first --out pension.dpfair",
     ),
     ("Check every claim.", "dpfair verify pension.dpfair --ledger pension.ledger"),
     ("Decide new records.", "dpfair predict pension.dpfair new.csv --id rownames"),

@@ -73,8 +73,19 @@ def test_undeclared_labels_and_groups_are_counted_apart_without_an_error(model, 
     decided = model.predict(X[50:]) == y[50:]
     assert paid.accuracy == pytest.approx(decided.sum() / 200, abs=0.05)
     assert paid.accuracy_bound < decided.sum() / 200
-    with pytest.raises(InputError):
-        evaluate(model, X, y)
+
+
+def test_exact_numbers_leave_undeclared_records_out_and_count_them(model, loans):
+    X, y = loans[0][:200], np.array(loans[1][:200], dtype=object)
+    y[:50] = "perhaps"
+    strange = X.with_columns(sex=pl.Series(X["sex"][:190].to_list() + ["martian"] * 10))
+    found = evaluate(model, strange, y)
+    assert found["left_out"] == {"group": 10, "label": 50}
+    assert {**found, "left_out": 0} == {**evaluate(model, X[50:190], y[50:190]), "left_out": 0}
+    with pytest.raises(InputError, match="Of 200 records, 10 have a group and 50 have a label"):
+        evaluate(model, strange, y, strict=True)
+    with pytest.raises(InputError, match="Of 50 records, 0 have a group and 50 have a label"):
+        evaluate(model, X[:50], y[:50])
 
 
 def test_a_person_is_counted_as_often_as_the_model_allows(loans, loan_schema):

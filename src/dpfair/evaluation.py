@@ -40,24 +40,38 @@ MIN_NOISE = 2e-5
 
 
 def evaluate(
-    model: PrivateClassifier, X: Any, y: Any, sensitive_features: Any = None
+    model: PrivateClassifier,
+    X: Any,
+    y: Any,
+    sensitive_features: Any = None,
+    *,
+    strict: bool = False,
 ) -> dict[str, Any]:
     """Accuracy, gap and group rates of a fitted model's decisions on a table.
 
     These numbers read the records without paying. On private records they are for internal eyes
     only. ``gap`` is the parity gap, ``notion_gap`` that of the model's own notion if it is another
     one; ``floor`` is the mean parity gap that a perfectly fair rule would show on as many records.
+    Records of an undeclared group or label are left out and counted; ``strict`` refuses them.
     """
-    records = model.new_records(X, sensitive_features)
+    records = model.new_records(X, sensitive_features, known=False)
+    labels = level_codes(label_column(y, len(records)), model.schema_.label)
+    left_out = {"group": int((records.groups < 0).sum()), "label": int((labels < 0).sum())}
+    used = np.flatnonzero((records.groups >= 0) & (labels >= 0))
+    if not len(used) or (strict and len(used) < len(records)):
+        raise InputError(
+            f"Of {len(records)} records, {left_out['group']} have a group and {left_out['label']} "
+            "have a label that the schema does not declare."
+        )
+    if len(used) < len(records):
+        records, labels = records.take(used), labels[used]
     decisions = model.decide(records)
-    labels = level_codes(y, model.schema_.label)
-    if (labels < 0).any():
-        raise InputError("Some labels are none of the two that the schema declares.")
     names = model.schema_.groups
     rates = group_rates(decisions, records.groups, len(names))
     sizes = np.bincount(records.groups, minlength=len(names))
     result = {
         "n": len(records),
+        "left_out": left_out,
         "accuracy": accuracy(decisions, labels),
         "gap": parity_gap(decisions, records.groups, len(names)),
         "group_rates": {n: float(r) for n, r in zip(names, rates, strict=True)},

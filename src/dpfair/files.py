@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dpfair.errors import InputError
 
-__all__ = ["LEDGER_LOGS", "LEDGER_NUMBER", "OPEN", "check_place", "write_file"]
+__all__ = ["LEDGER_LOGS", "LEDGER_NUMBER", "OPEN", "check_place", "is_ledger", "write_file"]
 
 # How a ledger file begins: it is an SQLite file with an application number of its own, "dplg".
 LEDGER_NUMBER = 0x64706C67
@@ -69,7 +69,7 @@ def _place(path: Path) -> Path:
         if not os.access(place, os.W_OK):  # replacing it would be possible, but is not wanted
             raise InputError(f"{path} cannot be written: it is protected.")
     for name in {place, *(_without(place, suffix) for suffix in LEDGER_LOGS)}:
-        if name.is_file() and _is_ledger(name):
+        if name.is_file() and is_ledger(name):
             raise InputError(f"{path} cannot be written: a ledger file is never overwritten.")
     return place
 
@@ -78,7 +78,8 @@ def _without(place: Path, suffix: str) -> Path:
     return place.with_name(place.name.removesuffix(suffix) or place.name)
 
 
-def _is_ledger(place: Path) -> bool:
+def is_ledger(place: Path) -> bool:
+    """Whether a file begins like a ledger."""
     status = place.stat()
     if OPEN[status.st_dev, status.st_ino]:
         return True

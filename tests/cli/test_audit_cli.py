@@ -15,6 +15,7 @@ from dpfair import (
     FairPostProcessor,
     InputError,
     LogisticLearner,
+    PrivateFairClassifier,
     Schema,
     save_model,
 )
@@ -202,6 +203,16 @@ def test_a_model_file_is_audited_entry_by_entry(models, capsys):
     assert training[0]["claimed_epsilon"] == pytest.approx(2, rel=1e-3)
     assert (count["claimed_epsilon"], count["delta"]) == (2, 0)
     assert count["lower_bound"] > 1.4
+
+
+def test_a_model_that_found_facts_is_audited(tmp_path, capsys):
+    kinds = [{"name": c["name"], "kind": c["kind"]} for c in LOANS["columns"]]
+    X, y = make_loans(300)
+    model = PrivateFairClassifier(2, schema=Schema.from_dict(LOANS | {"columns": kinds}))
+    save_model(model.fit(X, y), tmp_path / "m.dpfair")
+    code, out, _ = run(capsys, tmp_path / "m.dpfair", "--samples", "400", "--seed", "1")
+    assert code == 0
+    assert "train: find undeclared facts of the columns" in out
 
 
 def test_a_model_is_audited_with_the_noise_of_this_installation(models, capsys):

@@ -212,7 +212,7 @@ def test_evaluate_predict_and_report(folder, capsys, tmp_path):
     code, out, _ = run(capsys, "predict", model, data)
     decisions = pl.read_csv(out.encode())
     assert code == 0
-    assert decisions.columns == ["decision", "acceptance_probability"]
+    assert decisions.columns == ["decision", "accepted", "acceptance_probability"]
     share = (decisions["decision"] == "yes").mean()
     assert share == pytest.approx(decisions["acceptance_probability"].mean(), abs=0.05)
     code, _, err = run(capsys, "predict", model, data, "--out", tmp_path / "decisions.csv")
@@ -256,7 +256,7 @@ def test_dry_run_reads_no_record(folder, capsys):
         assert f"  {scope} " in out
     code, out, _ = run(capsys, "fit", "adult", "--epsilon", "3", "--dry-run")
     assert code == 0
-    assert "nothing was read" in out
+    assert "was not read" in out
 
 
 def test_without_a_schema_one_is_proposed_and_nothing_is_done(folder, capsys, tmp_path):
@@ -300,7 +300,14 @@ BAD = {
     "epsilon negative": (["fit", "{loans}", "--epsilon", "-1"], "epsilon > 0"),
     "epsilon nan": (["fit", "{loans}", "--epsilon", "nan"], "epsilon > 0"),
     "epsilon inf": (["fit", "{loans}", "--epsilon", "inf"], "epsilon > 0"),
-    "epsilon text": (["fit", "{loans}", "--epsilon", "much"], "epsilon"),
+    "epsilon text": (
+        ["fit", "{loans}", "--epsilon", "much"],
+        "Expected --epsilon to be a number, got 'much'.",
+    ),
+    "not whole": (
+        ["fit", "{loans}", "--rows-per-unit", "two"],
+        "Expected --rows-per-unit to be a whole number, got 'two'.",
+    ),
     "delta zero": (["fit", "{loans}", "--delta", "0"], "0 < delta < 1"),
     "delta one": (["fit", "{loans}", "--delta", "1"], "0 < delta < 1"),
     "delta nan": (["fit", "{loans}", "--delta", "nan"], "0 < delta < 1"),
@@ -314,7 +321,11 @@ BAD = {
     "unit": (["fit", "{loans}", "--unit", "nobody"], "'nobody'"),
     "rows per unit": (["fit", "{loans}", "--rows-per-unit", "0"], "rows_per_unit"),
     "no folder": (["fit", "{loans}", "--out", "nowhere/at/all"], "no directory"),
-    "unknown option": (["fit", "{loans}", "--epsilom", "3"], "epsilom"),
+    "unknown option": (
+        ["fit", "{loans}", "--epsilonn", "3"],
+        "There is no option --epsilonn (did you mean '--epsilon'?).",
+    ),
+    "strange option": (["fit", "{loans}", "--qqq"], "There is no option --qqq."),
     "no arguments": (["fit"], "DATA"),
     "unknown command": (["fix"], "fix"),
     "no model": (["evaluate", "none.dpfair", "{loans}"], "no model file"),
@@ -445,8 +456,8 @@ def test_bad_input_is_one_sentence_and_exit_code_2(mistake, folder, bad_files, c
     assert "Traceback" not in err
 
 
-def test_no_message_shows_a_record(folder, bad_files, capsys):
-    _, _, err = run(capsys, "predict", bad_files["model"], bad_files["martian"])
+def test_no_refusal_shows_a_record(folder, bad_files, capsys):
+    _, _, err = run(capsys, "predict", bad_files["model"], bad_files["martian"], "--strict")
     assert "martian" not in err
 
 
@@ -505,3 +516,16 @@ def test_a_schema_without_groups_gives_a_private_model_that_is_not_made_fair(
         ["report", "--out", tmp_path / "r.html"],
     ):
         assert run(capsys, command, tmp_path / "m", *more)[0] == 0
+
+
+def test_an_error_of_dpfair_itself_is_no_failed_check(monkeypatch, capsys):
+    def broken(*arguments):
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr("dpfair.audit.mechanisms.library_mechanisms", broken)
+    code, out, err = run(capsys, "audit", "mechanisms")
+    assert (code, out) == (4, "")
+    assert "RuntimeError: a bug" in err
+    assert err.splitlines()[-1] == (
+        "dpfair: This is an error of dpfair itself; please report the lines above."
+    )

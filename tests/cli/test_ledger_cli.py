@@ -83,7 +83,7 @@ def test_init_takes_exact_numbers_and_units(capsys, path):
         (["--epsilon", "3", "--delta", "2"], "Expected 0 < delta < 1, got 2"),
         (["--epsilon", "3", "--delta", "1e-5", "--relation", "swap"], "Expected relation"),
         (["--epsilon", "3", "--delta", "1e-5", "--rows-per-unit", "2"], "needs unit"),
-        (["--epsilon", "3", "--delta", "1e-5", "--rows-per-unit", "x"], "'--rows-per-unit'"),
+        (["--epsilon", "3", "--delta", "1e-5", "--rows-per-unit", "x"], "--rows-per-unit"),
     ],
 )
 def test_init_refuses_a_bad_budget(capsys, path, options, said):
@@ -109,7 +109,7 @@ def test_show_tells_what_is_spent_and_what_fits(capsys, ledger, path):
         "unit": None,
         "rows_per_unit": 1,
         "spent": 1.0,
-        "next": {"scope": "", "pure": 2.0, "fit": 1.763},
+        "next": {"scope": "", "pure": 2.0, "fit": 1.763, "fit_that_names_values": 1.763},
         "charges": 2,
         "scopes": [
             {"scope": "", "spent": 1.0},
@@ -269,3 +269,14 @@ def test_a_plan_is_said_when_the_file_is_made(capsys, tmp_path):
     assert code == 0
     assert "chosen beforehand" in out
     assert LedgerFile(new).composition == "tight"
+
+
+def test_a_table_is_no_ledger_whoever_may_read_it(capsys, tmp_path):
+    table = tmp_path / "loans.csv"
+    table.write_text("age,sex\n1,f\n")
+    for mode in (0o644, 0o600):
+        table.chmod(mode)
+        code, _, err = run(capsys, "show", table)
+        assert code == 2
+        assert "no ledger file" in err
+        assert "chmod" not in err

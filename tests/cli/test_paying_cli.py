@@ -61,6 +61,54 @@ def test_a_dry_run_looks_at_the_ledger_and_charges_nothing(folder, capsys):
     assert not LedgerFile("loans.ledger").entries
 
 
+def test_a_dry_run_says_what_the_ledger_would_have_spent(folder, capsys):
+    fit(capsys, "--out", "m.dpfair", epsilon="0.5")
+    told = json.loads(fit(capsys, "--dry-run", "--json", epsilon="0.5")[1])["ledger_file"]
+    out = fit(capsys, "--dry-run", epsilon="0.5", data="none.csv")[1]
+    assert fit(capsys, "--out", "n.dpfair", epsilon="0.5")[0] == 0
+    spent = LedgerFile("loans.ledger").spent
+    assert told["spent_after"] == pytest.approx(spent)
+    assert f"{spent:.4f} of its 2 (at delta 1e-05) would then be spent, and {2 - spent:.4f}" in out
+    assert "Nothing was charged, and none.csv was not read." in out
+
+
+def test_a_ledger_states_the_delta_of_its_jobs(folder, capsys):
+    """At a larger delta than the ledger's, its whole epsilon would not be granted."""
+    LedgerFile.create("small.ledger", 1, 1e-6)
+    ask = ("fit", "loans.csv", "--schema", "loans.json", "--epsilon", 1, "--dry-run")
+    code, out, _ = run(capsys, *ask, "--ledger", "small.ledger", "--json")
+    assert (code, json.loads(out)["delta"]) == (0, 1e-6)
+    assert run(capsys, *ask, "--ledger", "small.ledger", "--delta", "1e-5")[0] == 3
+    assert json.loads(run(capsys, *ask, "--json")[1])["delta"] == 1e-5
+
+
+def test_found_values_can_be_declared_when_no_more_may_be_found(folder, capsys):
+    kinds = [{"name": c["name"], "kind": c["kind"]} for c in LOANS["columns"]]
+    (folder / "loans.json").write_text(json.dumps({**LOANS, "columns": kinds}))
+    for _ in range(3):
+        assert fit(capsys, "--out", "m.dpfair", epsilon="0.2")[0] == 0
+    code, out, _ = run(capsys, "ledger", "show", "loans.ledger")
+    assert "epsilon 0 for a fit that finds categories or bounds" in out
+    code, _, err = fit(capsys, "--out", "n.dpfair", epsilon="0.2")
+    assert code == 3
+    assert "use a smaller delta, or declare what an earlier job found (dpfair schema export" in err
+    assert fit(capsys, "--dry-run", "--delta", "1e-7", epsilon="0.2")[0] == 0
+    assert run(capsys, "schema", "export", "m.dpfair", "--out", "found.toml")[0] == 0
+    found = Schema.load("found.toml")
+    assert (found.discovery.delta, found.discovery.private) == (1e-5, True)
+    assert 0 < found.discovery.epsilon < 0.2
+    ask = ("--schema", "found.toml", "--out", "n.dpfair")
+    code, out, _ = fit(capsys, *ask, epsilon="0.2")
+    assert code == 0
+    assert "facts were found in the same records before" in out
+
+
+def test_a_model_without_found_facts_exports_its_schema(folder, capsys):
+    assert fit(capsys, "--set", "discovery_share=0", "--out", "m.dpfair")[0] == 0
+    code, out, _ = run(capsys, "schema", "export", "m.dpfair")
+    assert (code, Schema.from_toml(out)) == (0, Schema.from_dict(LOANS))
+
+
 def test_a_job_tried_again_gets_the_same_model_for_nothing(folder, capsys):
     assert fit(capsys, "--key", "nightly", "--out", "one.dpfair")[0] == 0
     spent = LedgerFile("loans.ledger").spent
@@ -200,7 +248,12 @@ def test_paid_metrics_can_be_published_and_are_released_once_per_key(folder, cap
     assert "internal" not in err
     assert "epsilon = 0.2, paid for these numbers" in first
     code, second, err = run(capsys, *asked)
-    assert second == f"Earlier result of the job 'metrics'; DATA was not read.\n{first}"
+    *numbers, balance = first.splitlines()
+    assert second.splitlines() == [
+        "Earlier result of the job 'metrics'; DATA was not read.",
+        *numbers,
+    ]
+    assert balance.startswith("Ledger: loans.ledger (")
     assert "done before" in err
     code, out, _ = run(capsys, *asked, "--json")
     assert json.loads(out)["internal"] is False

@@ -91,7 +91,7 @@ def test_scores_of_a_method_without_a_lottery_are_called_scores(tmp_path, capsys
         assert cli.run(["predict", str(tmp_path / "m"), str(tmp_path / "loans.csv")]) == 0
         out, err = capsys.readouterr()
         table = pl.read_csv(out.encode())
-        assert table.columns == ["decision", column]
+        assert table.columns == ["decision", "accepted", column]
         assert ("without a lottery" in err) == (column == "score")
         if column == "score":
             assert table["decision"].eq("yes").equals(table["score"] > 0.5)
@@ -125,8 +125,8 @@ def typed(capsys, *arguments):
 def test_the_id_is_the_first_column_as_it_was(folder, capsys):
     ask = ("predict", folder / "fair.dpfair", folder / "loans.csv", "--id", "number")
     code, out, err = typed(capsys, *ask)
-    assert (code, err) == (0, "")
-    assert out.splitlines()[0] == "number,decision,acceptance_probability"
+    assert (code, err) == (0, "dpfair: accepted means repaid = yes.\n")
+    assert out.splitlines()[0] == "number,decision,accepted,acceptance_probability"
     assert out.splitlines()[8].startswith("0007,")
     assert json.loads(typed(capsys, *ask, "--json")[1])["number"][7] == "0007"
 
@@ -144,8 +144,7 @@ def test_a_record_without_a_group_has_no_decision_but_a_reason(batch, folder, ca
     assert rows["reason"][1] == rows["reason"][7] == "the group is blank"
     assert rows["reason"][4] == "the group is not declared"
     assert "3 of 300 records have no decision (rows 2, 5, 8)" in err
-    assert "2 are blank and 1 are not declared" in err
-    assert "martian" not in err
+    assert "2 are blank and 1 are not declared, such as 'martian'" in err
 
 
 def test_the_other_records_are_decided_as_if_nothing_were_strange(folder, capsys):
@@ -171,9 +170,9 @@ def test_strict_refuses_the_table_and_counts_blanks_and_others(folder, capsys, t
 def test_a_method_without_a_rule_decides_about_every_group(folder, capsys):
     model = folder / "plain.dpfair"
     code, out, err = typed(capsys, "predict", model, folder / "strange.csv", "--strict")
-    assert (code, "records" in err) == (0, False)
+    assert (code, "records have" in err) == (0, False)
     rows = pl.read_csv(out.encode())
-    assert rows.columns == ["decision", "score"]
+    assert rows.columns == ["decision", "accepted", "score"]
     assert rows["decision"].null_count() == 0
 
 
@@ -205,4 +204,60 @@ def test_lines_of_json_can_be_printed(folder, capsys):
     ask = ("predict", folder / "fair.dpfair", folder / "loans.csv", "--format", "jsonl")
     lines = typed(capsys, *ask)[1].splitlines()
     assert len(lines) == 300
-    assert set(json.loads(lines[0])) == {"decision", "acceptance_probability"}
+    assert set(json.loads(lines[0])) == {"decision", "accepted", "acceptance_probability"}
+
+
+def test_a_decision_says_whether_it_means_accepted(folder, capsys):
+    out = typed(capsys, "predict", folder / "fair.dpfair", folder / "strange.csv")[1]
+    rows = pl.read_csv(out.encode())
+    assert rows["accepted"].equals(rows["decision"] == "yes", null_equal=True)
+
+
+UNREAD = {
+    "other decimals": ("income", "1,5", "are no number", ": the schema declares the decimal"),
+    "other words": ("job", "Clerk", "are no category of the model", ": it has 'clerk'"),
+    "no words": ("job", "n/a", "are missing", ""),
+    "no numbers": ("age", "", "are missing", ""),
+}
+
+
+@pytest.mark.parametrize("name", UNREAD)
+def test_a_column_that_cannot_be_read_is_told_and_refused_when_strict(name, folder, capsys):
+    column, value, text, more = UNREAD[name]
+    table = pl.read_csv(folder / "loans.csv", infer_schema=False)
+    rows = pl.int_range(table.height)
+    cells = pl.when(rows < 150).then(pl.lit(value)).otherwise(pl.col(column)).alias(column)
+    table.with_columns(cells).write_csv(folder / "unread.csv")
+    for command in ("predict", "evaluate"):
+        ask = (command, folder / "fair.dpfair", folder / "unread.csv")
+        code, _, err = typed(capsys, *ask)
+        assert code == 0
+        # Only the warning to whoever predicts quotes a value.
+        such = f", such as {value!r}" if command == "predict" and more else ""
+        assert f"warning: 50% of the values of {column!r} {text}{such}{more}" in err
+        code, out, err = typed(capsys, *ask, "--strict")
+        assert (code, out) == (2, "")
+        assert f"50% of the values of {column!r} {text}{more}" in err
+        private = typed(capsys, "evaluate", *ask[1:], "--private-epsilon", "1")[2]
+        assert column not in private
+
+
+def test_a_few_blanks_are_nothing_to_talk_about(folder, capsys):
+    table = pl.read_csv(folder / "loans.csv", infer_schema=False)
+    first = pl.int_range(table.height)
+    cells = [pl.when(first >= 149).then(pl.col(c)).alias(c) for c in ("age", "job")]
+    table.with_columns(cells).write_csv(folder / "few.csv")
+    table.with_columns(age=pl.lit(None))[:5].write_csv(folder / "short.csv")
+    for name in ("few.csv", "short.csv"):
+        assert "warning" not in typed(capsys, "predict", folder / "fair.dpfair", folder / name)[2]
+
+
+def test_whole_numbers_stay_numbers_as_ids(folder, capsys, tmp_path):
+    table = pl.read_csv(folder / "loans.csv").with_columns(id=pl.int_range(300))
+    table.write_csv(tmp_path / "t.csv")
+    table.write_parquet(tmp_path / "t.parquet")
+    for name in ("t.csv", "t.parquet"):
+        ask = ("predict", folder / "fair.dpfair", tmp_path / name, "--id", "id")
+        assert json.loads(typed(capsys, *ask, "--format", "jsonl")[1].splitlines()[7])["id"] == 7
+        typed(capsys, *ask, "--out", tmp_path / "d.parquet")
+        assert pl.read_parquet(tmp_path / "d.parquet")["id"].dtype == pl.Int64

@@ -54,6 +54,8 @@ def test_a_proposal_is_finished_checked_and_fitted(folder, capsys, tmp_path):
     code, out, _ = run(capsys, "check", folder / "loans.csv", "--schema", path)
     assert code == 0
     assert out.startswith("NOT PRIVATE")
+    assert "write reviewed = true" in out
+    assert out.endswith("Nothing makes it impossible; look at the remarks above first.\n")
     fit = ["fit", folder / "loans.csv", "--schema", path, "--epsilon", "3", "--json"]
     with pytest.warns(UserWarning, match="not reviewed"):
         code, out, _ = run(capsys, *fit)
@@ -180,3 +182,57 @@ def test_a_label_of_three_values_is_refused_without_a_schema(folder, capsys, tmp
     assert code == 0
     assert "Other values of the label 'repaid' are not used: open (" in err
     assert "PLEASE CHECK" in out
+
+
+def test_a_ledger_asks_for_a_review(folder, capsys, tmp_path):
+    schema, ledger = tmp_path / "s.toml", tmp_path / "l"
+    propose(capsys, folder / "loans.csv", "--out", schema)
+    run(capsys, "ledger", "init", ledger, "--epsilon", "3", "--delta", "1e-5")
+    pays = ("--epsilon", "1", "--ledger", ledger, "--out", tmp_path / "m")
+    for ask in (("fit", folder / "loans.csv"), ("schema", "discover", folder / "loans.csv")):
+        code, _, err = run(capsys, *ask, "--schema", schema, *pays)
+        assert code == 2
+        assert f"{schema} says reviewed = false" in err
+        assert "then write reviewed = true" in err
+    named = ("--label", "repaid", "--sensitive", "sex", "--infer-schema")
+    code, _, err = run(capsys, "fit", folder / "loans.csv", *named, *pays)
+    assert code == 2
+    assert "pass a reviewed schema with --schema" in err
+
+
+def test_one_schema_is_enough(folder, capsys, tmp_path):
+    schema = tmp_path / "s.toml"
+    propose(capsys, folder / "loans.csv", "--out", schema)
+    both = ("--schema", schema, "--infer-schema", "--epsilon", "1")
+    code, _, err = run(capsys, "fit", folder / "loans.csv", *both)
+    assert (code, err) == (2, "dpfair: Give either --schema or --infer-schema, not both.\n")
+    code, _, err = run(capsys, "fit", "adult", "--infer-schema", "--epsilon", "1")
+    assert (code, "leave out --infer-schema" in err) == (2, True)
+
+
+def test_check_says_what_it_cannot_compare_and_a_model_can(folder, capsys, tmp_path):
+    schema, model = tmp_path / "s.toml", tmp_path / "m.dpfair"
+    propose(capsys, folder / "loans.csv", "--out", schema, "--kinds-only")
+    schema.write_text(schema.read_text().replace("reviewed = false", "reviewed = true"))
+    table = folder / "loans.csv"
+    out = run(capsys, "check", table, "--schema", schema)[1]
+    assert "declares no bounds or categories of age, income, job" in out
+    fit = ("fit", table, "--schema", schema, "--epsilon", "5", "--out", model, "--seed", "1")
+    assert run(capsys, *fit)[0] == 0
+    other = tmp_path / "other.csv"
+    other.write_text(table.read_text().replace("nurse", "Nurse").replace("clerk", "Clerk"))
+    code, out, _ = run(capsys, "check", other, "--model", model)
+    assert code == 1
+    assert "They differ from categories by spaces or capitals only" in out
+    assert "Not compared" not in out
+    assert out.endswith("This would spoil the decisions of this model.\n")
+    assert run(capsys, "check", table, "--model", model)[0] == 0
+    assert run(capsys, "check", table)[0] == 2
+
+
+def test_a_model_that_is_not_private_is_not_to_be_shared(folder, capsys, tmp_path):
+    named = ("--label", "repaid", "--sensitive", "sex", "--infer-schema", "--epsilon", "3")
+    with pytest.warns(UserWarning, match="not reviewed"):
+        _, out, _ = run(capsys, "fit", folder / "latin.csv", *named, "--out", tmp_path / "m")
+    assert "# internal: the model is not private" in out
+    assert "a page to share" not in out

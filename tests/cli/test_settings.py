@@ -49,7 +49,7 @@ def test_the_methods_of_the_command_line_need_no_classifier():
 def test_every_method_can_be_planned(method, planned):
     code, out, err = planned("--method", method)
     assert (code, err) == (0, "")
-    assert "nothing was read" in out
+    assert "was not read" in out
 
 
 @pytest.mark.parametrize("learner", LEARNERS)

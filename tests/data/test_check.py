@@ -1,5 +1,7 @@
 """A table compared with its schema: exact numbers, for internal use."""
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -7,7 +9,7 @@ import pytest
 from dpfair.data.check import check_table
 from dpfair.data.schema import Schema
 
-N = 1000
+N = 3000
 SCHEMA = Schema.from_dict(
     {
         "label": {"name": "repaid", "values": ["no", "yes"]},
@@ -55,9 +57,9 @@ def test_undeclared_labels_and_groups_are_counted():
     labels = first(0.1, "maybe", table()["repaid"])
     groups = first(0.6, "x", table()["sex"])
     found = check_table(table(repaid=labels, sex=groups), SCHEMA)
-    assert found.label.undeclared == {"maybe": 100}
+    assert found.label.undeclared == {"maybe": N // 10}
     assert found.label.undeclared_share == 0.1
-    assert found.groups.undeclared == {"x": 600}
+    assert found.groups.undeclared == {"x": 6 * N // 10}
     assert "10.0% of the records have an undeclared label" in texts(found)
     assert [p.serious for p in found.problems] == [False, True]
 
@@ -84,7 +86,7 @@ def test_shares_of_every_column():
     age, _, job = found.columns
     assert (age.missing, age.outside, age.unknown) == (0.1, 0.2, 0.3)
     assert (job.missing, job.outside, job.unknown) == (0.1, 0, 0.2)
-    assert "are no numbers, such as 'old' (300)" in texts(found)
+    assert "are no numbers, such as 'old' (900)" in texts(found)
     assert "differ from categories by spaces or capitals only" in texts(found)
     assert found.spoilt  # more than half of the ages say nothing
     jobs = first(0.3, "Clerk ", ["clerk"] * N)
@@ -111,7 +113,7 @@ def test_a_reversed_label_is_noticed():
 def test_small_and_empty_groups():
     found = check_table(table(sex=first(0.99, "f", ["m"] * N)), SCHEMA)
     assert "Small groups" in texts(found)
-    assert "m (10)" in texts(found)
+    assert "m (30)" in texts(found)
     assert "Groups without records: m." in texts(check_table(table(sex=["f"] * N), SCHEMA))
 
 
@@ -126,11 +128,45 @@ def test_duplicates_identifiers_and_giveaways():
 
 
 def test_ragged_lines_are_counted():
-    found = check_table(table(), SCHEMA, (5, [5] * 900 + [4] * 70 + [6] * 30))
+    found = check_table(table(), SCHEMA, (5, [5] * 2900 + [4] * 70 + [6] * 30))
     assert found.lines == (70, 30)
     assert "70 lines have fewer cells than the header and 30 have more" in texts(found)
     assert not found.spoilt
-    assert check_table(table(), SCHEMA, (5, [4] * N)).spoilt
+    assert check_table(table(), SCHEMA, (5, [5] * 2400 + [4] * 600)).spoilt
+
+
+@pytest.mark.parametrize(("share", "spoilt"), [(0.1, False), (0.2, True)])
+def test_a_fifth_of_undeclared_records_spoils_a_fit(share, spoilt):
+    for name in ("repaid", "sex"):
+        found = check_table(table(**{name: first(share, "x", table()[name])}), SCHEMA)
+        assert found.spoilt is spoilt
+
+
+def test_few_records_need_a_large_epsilon():
+    some = check_table(table()[:1000], SCHEMA)
+    assert "1,000 records are few: as a rule of thumb, a fit needs epsilon 3 or more" in texts(some)
+    assert not some.spoilt
+    assert check_table(table()[:300], SCHEMA).spoilt
+    assert not check_table(table()[:300], SCHEMA, training=False).problems
+
+
+def test_a_schema_that_nobody_reviewed_is_told():
+    draft = replace(SCHEMA, reviewed=False)
+    assert "then write reviewed = true" in texts(check_table(table(), draft))
+
+
+def test_new_records_need_no_label():
+    assert not check_table(table().drop("repaid"), SCHEMA, training=False).problems
+    assert check_table(table().drop("repaid"), SCHEMA).spoilt
+
+
+def test_another_unit_is_far_from_the_center_that_was_found():
+    income = {"name": "income", "kind": "numeric", "center": 50, "scale": 30, "edges": [30, 70]}
+    found = income | {"found": ["center", "scale", "edges"]}
+    schema = Schema.from_dict(SCHEMA.to_dict() | {"columns": [found]})
+    assert not check_table(table(), schema).problems
+    pennies = table(income=table()["income"] * 100)
+    assert "far from the center 50" in texts(check_table(pennies, schema))
 
 
 def test_groups_of_several_columns():
@@ -145,5 +181,5 @@ def test_groups_of_several_columns():
         }
     )
     found = check_table(table(job=first(0.2, "x", table()["job"])), schema)
-    assert sum(found.groups.declared.values()) == 800
-    assert found.groups.undeclared == {"(other combinations)": 200}
+    assert sum(found.groups.declared.values()) == 8 * N // 10
+    assert found.groups.undeclared == {"(other combinations)": N // 5}

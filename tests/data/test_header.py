@@ -22,7 +22,7 @@ PATH = Path("table.csv")
         ('"say ""a|b|c""";d', ";", ['say "a|b|c"', "d"]),
         ("a,b;c", ",", ["a", "b;c"]),
         ("age", ",", ["age"]),
-        ("a;a;b\r", ";", ["a", "a_duplicated_0", "b"]),
+        (";a;;b;\r", ";", ["", "a", "_duplicated_0", "b", "_duplicated_1"]),
     ],
 )
 def test_the_delimiter_is_the_most_frequent_mark_outside_quotes(header, delimiter, names):
@@ -47,3 +47,8 @@ def test_an_error_says_which_character_is_the_problem(header, problem):
     with pytest.raises(InputError, match="is not the header of a table: ") as caught:
         read_header(header, ",", PATH)
     assert problem in str(caught.value)
+
+
+def test_a_name_that_is_there_twice_is_refused():
+    with pytest.raises(InputError, match="has the name 'a' twice: rename one"):
+        read_header("a,b,a", ",", PATH)

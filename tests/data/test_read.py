@@ -7,7 +7,9 @@ import sys
 import polars as pl
 import pytest
 from sample_containers import AS_TEXT, COLUMNS, EXPECTED, records, same
+from sample_tables import LOANS, make_loans
 
+from dpfair import PrivateLogisticRegression, Schema, load_model, save_model
 from dpfair.data.file_form import FileForm
 from dpfair.data.numbers import numbers
 from dpfair.data.read import read_table
@@ -34,8 +36,6 @@ def test_files(tmp_path):
             read_table(path)
     with pytest.raises(InputError, match="no file"):
         read_table(tmp_path / "missing.csv")
-    with pytest.raises(InputError, match="no file"):
-        read_table(tmp_path)
 
 
 def test_arrow_files_and_streams(tmp_path):
@@ -98,3 +98,15 @@ def test_the_encoding_of_a_file_is_a_fact(tmp_path):
     assert read_table(path, FileForm(encoding="cp1252")).to_dicts() == [{"größe": "ä", "a": "1"}]
     path.write_bytes("größe;a\nä;1\n".encode("utf-16"))
     assert read_table(path).to_dicts() == [{"größe": "ä", "a": "1"}]
+
+
+def test_what_is_no_table_is_called_by_its_name(tmp_path):
+    with pytest.raises(InputError, match="is a directory: name a file"):
+        read_table(tmp_path)
+    X, y = make_loans(300)
+    model = PrivateLogisticRegression(1, schema=Schema.from_dict(LOANS), steps=5).fit(X, y)
+    save_model(model, tmp_path / "m.dpfair")
+    with pytest.raises(InputError, match="is a model of dpfair, not a table"):
+        read_table(tmp_path / "m.dpfair")
+    with pytest.raises(InputError, match="is a directory: name a model file"):
+        load_model(tmp_path)

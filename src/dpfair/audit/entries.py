@@ -14,11 +14,15 @@ Gaussian of mu = 1 / multiplier has
 and half of the noise doubles mu. For mu = 0.14, which is epsilon 0.5 at delta 10^-5, and 10^4
 samples delta then grows by 1.5 times the sampling error at epsilon 0, by 1.4 times at 0.1, but only
 by 0.8 times at 0.3. Such a small epsilon is also tested with more samples.
+
+An event that names values pays for two things, and each has neighbours of its own: a word that many
+others have, whose count shows the noise, and a word that nobody else has, which must not be named.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 from dp_accounting.dp_event import (
@@ -29,7 +33,7 @@ from dp_accounting.dp_event import (
 from numpy.typing import NDArray
 
 from dpfair.audit.counts import table_release
-from dpfair.audit.distinguish import Listening, Mechanism
+from dpfair.audit.distinguish import Listening, Mechanism, Sampler
 from dpfair.audit.trials import ADDED, REPLACED, counted
 from dpfair.privacy.accountants import epsilon_of
 from dpfair.privacy.draw import Draw
@@ -37,8 +41,10 @@ from dpfair.privacy.events import (
     DpEvent,
     GridGaussianDpEvent,
     OneOfDpEvent,
+    ThresholdedDpEvent,
     compose,
     drawable,
+    names_values,
     pure_epsilon,
 )
 from dpfair.privacy.ledger import Entry, Receipt
@@ -55,6 +61,9 @@ _VISIBLE = 0.05
 _SMALL, _MORE = 0.3, 3.0
 # A grid that is finer than any noise that is charged.
 _UNIT = 2.0**-20
+# The evidence of a word that only one of the neighbours can name.
+_CERTAIN = 100.0
+_TABLES = 16
 
 
 def entry_mechanisms(entry: Entry, relation: str) -> list[Mechanism]:
@@ -66,17 +75,26 @@ def entry_mechanisms(entry: Entry, relation: str) -> list[Mechanism]:
         return [counted(name, release, epsilon=entry.epsilon, pairs=pairs)]
     inputs = (0.0, 1.0) if relation == "add_remove" else (-1.0, 1.0)
 
-    def sample(samples: int, noise: Listening) -> tuple[Floats, Floats]:
-        one, two = (losses(entry.event, np.full(samples, v), noise, relation) for v in inputs)
-        return one[:, None], two[:, None]
+    def sampler(*, alone: bool) -> Sampler:
+        def sample(samples: int, noise: Listening) -> tuple[Floats, Floats]:
+            one, two = (
+                losses(entry.event, np.full(samples, v), noise, relation, alone=alone)
+                for v in inputs
+            )
+            return one[:, None], two[:, None]
+
+        return sample
 
     claims = {entry.delta: entry.epsilon}
     delta = sharp_delta(entry.event, relation)
     if delta is not None:
         claims[delta] = epsilon_of(entry.event, delta, relation)
     what = "without / with" if relation == "add_remove" else "one record / its opposite"
+    samplers = {what: sampler(alone=False)}
+    if names_values(entry.event):
+        samplers[f"{what}, with a word of its own"] = sampler(alone=True)
     return [
-        Mechanism(name, epsilon, delta, {what: sample}, _MORE if epsilon < _SMALL else 1.0)
+        Mechanism(name, epsilon, delta, samplers, _MORE if epsilon < _SMALL else 1.0)
         for delta, epsilon in claims.items()
     ]
 
@@ -89,20 +107,26 @@ def sharp_delta(event: DpEvent, relation: str) -> float | None:
     return None
 
 
-def losses(event: DpEvent, inputs: Floats, noise: Noise, relation: str) -> Floats:
+def losses(
+    event: DpEvent, inputs: Floats, noise: Noise, relation: str, *, alone: bool = False
+) -> Floats:
     """The log-likelihood ratio of everything that an event releases, one per trial.
 
     ``inputs`` is what the record contributes in each trial, in units of the sensitivity: 0 or 1
-    under add/remove, -1 or 1 under replace-one.
+    under add/remove, -1 or 1 under replace-one. ``alone``: nobody else has the record's words.
     """
     if isinstance(event, OneOfDpEvent):
-        return _mixture(event.events, inputs, noise, relation)
+        return _mixture(event.events, inputs, noise, relation, alone=alone)
     if isinstance(event, RepeatAndSelectDpEvent):
-        return _best(event, inputs, noise, relation)
+        return _best(event, inputs, noise, relation, alone=alone)
     receipt, total = Receipt(event, noise), np.zeros(len(inputs))
     for leaf, count in drawable(event).items():
         for _ in range(count):
-            total += _loss(receipt.draw(leaf), leaf, inputs, relation)
+            draw = receipt.draw(leaf)
+            if isinstance(leaf, ThresholdedDpEvent):
+                total += _words_loss(draw, leaf, inputs, relation, alone=alone)
+            else:
+                total += _loss(draw, leaf, inputs, relation)
     return total
 
 
@@ -144,22 +168,48 @@ def _table_loss(draw: Draw, leaf: DpEvent, inputs: Floats) -> Floats:
     return np.asarray(signs[0] - signs[1:].sum(axis=0))
 
 
+def _words_loss(
+    draw: Draw, leaf: ThresholdedDpEvent, inputs: Floats, relation: str, *, alone: bool
+) -> Floats:
+    """In every table the word that gains the record and, under replace-one, the one that loses it.
+
+    The record has a word in each of several tables, so that the noise is much larger than the
+    variance that is added to it because counts are whole numbers.
+    """
+    words = [inputs > 0] if relation == "add_remove" else [inputs > 0, inputs <= 0]
+    multiplier = leaf.noise_multiplier * math.sqrt(_TABLES)
+    # Far above the threshold, which is at most forty standard deviations.
+    others = 0 if alone else 1000 + math.ceil(100 * multiplier)
+    exact = others + np.stack(words).astype(np.int64)
+    table: dict[Hashable, int] = {at: int(n) for at, n in np.ndenumerate(exact) if n}
+    loss = np.zeros(exact.shape)
+    for named in draw.named_counts([table] * _TABLES):
+        places = tuple(np.array(list(named), dtype=np.int64).reshape(-1, 2).T)
+        noisy = np.array(list(named.values()), dtype=np.float64)
+        loss[places] += _CERTAIN if alone else _ratio(noisy - others, 1.0, multiplier, 1.0)
+    return np.asarray(loss[0] - loss[1:].sum(axis=0))
+
+
 def _moves_two_cells(event: DpEvent) -> bool:
     return isinstance(event, SelfComposedDpEvent) and event.count == 2
 
 
-def _mixture(events: Sequence[DpEvent], inputs: Floats, noise: Noise, relation: str) -> Floats:
+def _mixture(
+    events: Sequence[DpEvent], inputs: Floats, noise: Noise, relation: str, *, alone: bool
+) -> Floats:
     """One of the events in every trial, all equally likely."""
     which = np.array([noise.below(len(events)) for _ in range(len(inputs))], dtype=np.int64)
     result = np.empty(len(inputs))
     for i, event in enumerate(events):
-        result[which == i] = losses(event, inputs[which == i], noise, relation)
+        result[which == i] = losses(event, inputs[which == i], noise, relation, alone=alone)
     return result
 
 
-def _best(event: RepeatAndSelectDpEvent, inputs: Floats, noise: Noise, relation: str) -> Floats:
+def _best(
+    event: RepeatAndSelectDpEvent, inputs: Floats, noise: Noise, relation: str, *, alone: bool
+) -> Floats:
     """The largest ratio of a random number of runs."""
     receipt = Receipt(compose([event] * len(inputs)), noise)
     runs = np.array([receipt.draw(event).runs() for _ in range(len(inputs))], dtype=np.int64)
-    every = _mixture(event.event.events, np.repeat(inputs, runs), noise, relation)
+    every = _mixture(event.event.events, np.repeat(inputs, runs), noise, relation, alone=alone)
     return np.asarray(np.maximum.reduceat(every, np.cumsum(runs) - runs))

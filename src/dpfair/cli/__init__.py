@@ -1,13 +1,14 @@
 """The ``dpfair`` command: one file per subcommand.
 
 Exit codes: 0 done, 1 a check failed, 2 bad input (one sentence on standard error), 3 budget
-refused.
+refused, 4 an error of dpfair itself.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+import traceback
 import warnings
 from typing import Any, TextIO
 
@@ -30,6 +31,7 @@ from dpfair.cli.predict import predict
 from dpfair.cli.report import report
 from dpfair.cli.reproduce import reproduce
 from dpfair.cli.schema import schema
+from dpfair.cli.usage import usage_sentence
 from dpfair.cli.verify import verify
 from dpfair.errors import BudgetError, InputError
 
@@ -41,8 +43,12 @@ COMMANDS: dict[str, dict[Any, tuple[str, ...]]] = {
         schema: (
             "dpfair schema propose loans.csv --label repaid --sensitive sex --out loans.toml",
             "dpfair schema discover loans.csv --schema kinds.toml --epsilon 0.3 --out loans.toml",
+            "dpfair schema export m.dpfair --out loans.toml",
         ),
-        check: ("dpfair check loans.csv --schema loans.toml",),
+        check: (
+            "dpfair check loans.csv --schema loans.toml",
+            "dpfair check new.csv --model m.dpfair",
+        ),
         fit: (
             "dpfair fit loans.csv --schema loans.toml --epsilon 3 --dry-run",
             "dpfair fit loans.csv --schema loans.toml --epsilon 3 --out m.dpfair",
@@ -126,8 +132,10 @@ def run(arguments: list[str]) -> int:
     except Exception as error:
         # Typer's own usage errors (a wrong option, a missing argument) know their message.
         if hasattr(error, "format_message"):
-            return _complain(error.format_message(), 2)
-        raise
+            return _complain(usage_sentence(error), 2)
+        # Not 1, which would say that a check was made and failed.
+        traceback.print_exc()
+        return _complain("This is an error of dpfair itself; please report the lines above.", 4)
     return code if isinstance(code, int) else 0
 
 

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dpfair.cli.options import AsJson
+from dpfair.cli.models import read_model
+from dpfair.cli.options import AsJson, OwnLearner
 from dpfair.cli.output import print_json
+from dpfair.errors import InputError
 
 if TYPE_CHECKING:
     from dpfair.data.check import LevelsCheck, TableCheck
@@ -26,23 +28,39 @@ _MANY = 60
 
 def check(
     file: Annotated[Path, typer.Argument(help="A CSV, Parquet, Arrow or Excel file.")],
-    schema: Annotated[Path, typer.Option(help="A TOML or JSON schema file.")],
+    schema: Annotated[Path | None, typer.Option(help="A TOML or JSON schema file.")] = None,
+    model: Annotated[
+        Path | None,
+        typer.Option(help="Or a model: its schema, with the facts that its fit found."),
+    ] = None,
+    learner: OwnLearner = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compare FILE with its schema; exit 1 if something would spoil a fit. This is NOT private."""
+    """Compare FILE with its schema; exit 1 if something would spoil a fit. This is NOT private.
+
+    Errors of units are noticed where the schema declares bounds, or with --model.
+    """
     from dpfair.data.check import check_table
     from dpfair.data.lines import line_widths
     from dpfair.data.read import is_text_file, read_table
     from dpfair.data.schema import Schema
 
-    declared = Schema.load(schema)
+    if schema is not None and model is None:
+        declared = Schema.load(schema)
+    elif model is not None and schema is None:
+        declared = read_model(model, learner).schema_
+    else:
+        raise InputError("Give either --schema or --model: what FILE is compared with.")
     frame = read_table(file, declared.file)
     widths = line_widths(file, declared.file) if is_text_file(file) else None
-    found = check_table(frame, declared, widths)
+    found = check_table(frame, declared, widths, training=model is None)
+    undeclared = [column.name for column in declared.columns if column.unbounded]
     if as_json:
-        print_json({"private": False, "passed": not found.spoilt, **asdict(found)})
+        result = {"private": False, "passed": not found.spoilt, **asdict(found)}
+        print_json(result | {"not_compared": undeclared})
     else:
-        print("\n".join(_lines(found)))
+        purpose = "a fit" if model is None else "the decisions of this model"
+        print("\n".join([*_lines(found), *_verdict(found, undeclared, purpose)]))
     if found.spoilt:
         raise typer.Exit(1)
 
@@ -70,7 +88,21 @@ def _lines(found: TableCheck) -> Iterator[str]:
     yield ""
     for problem in sorted(found.problems, key=lambda p: not p.serious):
         yield f"{'PROBLEM' if problem.serious else 'look at'}  {problem.text}"
-    yield "This would spoil a fit." if found.spoilt else "Nothing here would spoil a fit."
+
+
+def _verdict(found: TableCheck, undeclared: list[str], purpose: str) -> Iterator[str]:
+    if undeclared:
+        shown = ", ".join(undeclared[:_LISTED]) + (", ..." if len(undeclared) > _LISTED else "")
+        yield (
+            f"Not compared: the schema declares no bounds or categories of {shown}, so that other "
+            "units or spellings there are not noticed."
+        )
+    if found.spoilt:
+        yield f"This would spoil {purpose}."
+    elif found.problems:
+        yield "Nothing makes it impossible; look at the remarks above first."
+    else:
+        yield "No problem was found."
 
 
 def _shares(column: ColumnCheck) -> tuple[float, float, float]:

@@ -12,7 +12,7 @@ from dpfair.files import write_file
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["FORMATS", "check_format", "decisions_json", "write_decisions"]
+__all__ = ["FORMATS", "check_format", "decisions_json", "plain_ids", "write_decisions"]
 
 FORMATS = ("csv", "parquet", "jsonl")
 
@@ -36,6 +36,23 @@ def check_format(out: Path | None, given: str | None, *, as_json: bool) -> str:
             "with --format."
         )
     return given or suffix
+
+
+def plain_ids(ids: pl.Series) -> pl.Series:
+    """The column that --id names. Texts that all are plain integers become integers.
+
+    A file of text has no types. Leading zeros, signs and spaces would be lost in a number, so that
+    one such value keeps all of them texts.
+
+    >>> import polars as pl
+    >>> [plain_ids(pl.Series(texts)).dtype for texts in (["7", None], ["07", "7"])]
+    [Int64, String]
+    """
+    import polars as pl
+
+    if ids.dtype != pl.String or not ids.str.contains(r"^(0|-?[1-9][0-9]{0,17})$").all():
+        return ids
+    return ids.cast(pl.Int64)
 
 
 def write_decisions(decisions: pl.DataFrame, out: Path | None, form: str) -> None:

@@ -91,11 +91,12 @@ def demo(
     print_facts(facts, [title, *(f"  {name:<15} {text}" for name, text in facts)], title=title)
     print()
     print_account(model.ledger_, "Privacy account")
-    if not model.certificate_.privacy.private:
+    private = model.certificate_.privacy.private
+    if not private:
         print()
         print_styled("NOT PRIVATE: the noise came from a seed.")
     print(f"\nModel:  {model_path}\nReport: {report_path}   (open it in a browser)")
-    print_next_steps(dataset, model_path, report_path, None)
+    print_next_steps(dataset, model_path, report_path, None, private=private)
 
 
 def _certified(bound: float | None, printed: Callable[[float], str]) -> str:

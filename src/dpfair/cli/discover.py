@@ -10,20 +10,24 @@ import typer
 from dpfair.cli.options import (
     AsJson,
     Data,
-    Delta,
     LedgerKey,
     LedgerPath,
     LedgerScope,
     NewScope,
     Seed,
     charge_to,
+    delta_of,
 )
 from dpfair.cli.output import check_writable, print_account, print_json, say
 from dpfair.cli.progress import working
+from dpfair.cli.schemas import refuse_unreviewed
 from dpfair.cli.tables import data_file, read_data
 from dpfair.files import write_file
 
 __all__ = ["discover"]
+
+DELTA = 1e-6
+"""Of a job that no ledger pays for."""
 
 
 def discover(
@@ -33,7 +37,10 @@ def discover(
         typer.Option(help="A schema of column names and kinds; what else it declares is kept."),
     ],
     epsilon: Annotated[float, typer.Option(help="What it may cost a record.")],
-    delta: Delta = 1e-6,
+    delta: Annotated[
+        float | None,
+        typer.Option(help="The delta of the guarantee. Default: that of --ledger, or else 1e-6."),
+    ] = None,
     relation: Annotated[str, typer.Option(help="add_remove or replace_one.")] = "add_remove",
     unit: Annotated[str | None, typer.Option(help="The column that identifies a person.")] = None,
     rows_per_unit: Annotated[
@@ -55,20 +62,26 @@ def discover(
     A fit does this itself, within its budget. As a job of its own it shows a table, or serves
     several fits; these have no certified gap, because their records were used before.
     """
-    from dpfair.cli.paying import keep_numbers, kept_numbers
+    from dpfair.cli.paying import keep_numbers, kept_numbers, planned_charge, planned_line
     from dpfair.data.schema import Schema
     from dpfair.discovery.job import DiscoveryJob
 
     check_writable(out, inputs=[schema, data_file(data)])
     to = charge_to(ledger, scope, key, new_scope)
     declared = Schema.load(schema)
-    job = DiscoveryJob(declared, epsilon, delta, relation, unit, rows_per_unit)
+    if to is not None:
+        refuse_unreviewed(declared, schema)
+    at = delta_of(delta, to, DELTA)
+    job = DiscoveryJob(declared, epsilon, at, relation, unit, rows_per_unit)
     if dry_run:
-        plan = job.payment(to).plan
+        payment = job.payment(to)
+        after = planned_charge(payment, to)
         if as_json:
-            print_json({"dry_run": True, "plan": plan.to_json()})
-        else:
-            print_account(plan.total(), "It would charge:")
+            print_json({"dry_run": True, "plan": payment.plan.to_json(), "ledger_file": after})
+            return
+        print_account(payment.plan.total(), "It would charge:")
+        if after is not None:
+            print(planned_line(after))
         return
     earlier = kept_numbers(to, lambda: job.payment(to))
     if earlier is not None:

@@ -36,16 +36,31 @@ def evaluate(
     new_scope: NewScope = False,
     key: LedgerKey = None,
     learner: OwnLearner = None,
+    strict: Annotated[
+        bool,
+        typer.Option(
+            "--strict",
+            help="Refuse DATA if a group or label is not declared, or if half of a column is "
+            "missing or cannot be read.",
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Accuracy, gap and group rates on DATA: internal numbers, unless they are paid for."""
-    from dpfair.cli.paying import keep_numbers, kept_numbers
+    """Accuracy, gap and group rates on DATA: internal numbers, unless they are paid for.
+
+    Records of an undeclared group or label are left out and counted. With --private-epsilon they
+    are part of the release, and nothing else is said about them.
+    """
+    from dpfair.cli.paying import keep_numbers, kept_numbers, ledger_line
+    from dpfair.data.unread import unread_columns
     from dpfair.evaluation import check_budget, evaluate_privately
     from dpfair.evaluation import evaluate as measure
 
     to = charge_to(ledger, scope, key, new_scope)
     if to is not None and private_epsilon is None:
         raise InputError("--ledger belongs to --private-epsilon: exact numbers cannot be paid for.")
+    if strict and private_epsilon is not None:
+        raise InputError("--strict would tell what is in DATA without paying: leave it out.")
     with working("reading the model"):
         fitted = deciding_model(model, learner)
     if private_epsilon is not None:
@@ -70,9 +85,17 @@ def evaluate(
             keep_numbers(to, paid.to_json())
         finally:  # they are paid for, also if the ledger has no room for them
             _show_private({**paid.to_json(), "earlier": False}, as_json=as_json)
+            if to is not None and not as_json:
+                print(ledger_line(to))
         return
     with working("deciding"):
-        result = measure(fitted, table, frame[name])
+        records = fitted.new_records(table, known=False)
+        unread = unread_columns(table, fitted.schema_, records)
+        if strict and unread:
+            raise InputError(" ".join(unread))
+        result = measure(fitted, table, frame[name], strict=strict)
+    for sentence in unread:
+        say(f"dpfair: warning: {sentence} --strict refuses such a table.")
     if as_json:
         print_json(result)
         return
@@ -89,7 +112,7 @@ def _print_internal(result: dict[str, Any]) -> None:
         else ""
     )
     facts = [
-        ("Records", f"{result['n']}"),
+        ("Records", f"{result['n']}{_left_out(result['left_out'])}"),
         ("Accuracy", f"{result['accuracy']:.4f}"),
         ("Gap", f"{result['gap']:.4f}{floor}"),
     ]
@@ -99,6 +122,11 @@ def _print_internal(result: dict[str, Any]) -> None:
         plain.append(": ".join(facts[-1]))
     print_facts(facts, plain)
     _print_rates(result["group_rates"])
+
+
+def _left_out(counts: dict[str, int]) -> str:
+    found = [f"{count} with an undeclared {kind}" for kind, count in counts.items() if count]
+    return f"   (left out: {', '.join(found)})" if found else ""
 
 
 def _show_private(result: dict[str, Any], *, as_json: bool) -> None:

@@ -15,16 +15,15 @@ from dpfair.cli.next_steps import print_next_steps
 from dpfair.cli.options import (
     AsJson,
     Data,
-    Delta,
     LedgerKey,
     LedgerPath,
     LedgerScope,
     NewScope,
     Seed,
     charge_to,
+    delta_of,
 )
 from dpfair.cli.output import (
-    amount,
     check_writable,
     fit_summary,
     interactive,
@@ -35,7 +34,7 @@ from dpfair.cli.output import (
     undeclared_hint,
 )
 from dpfair.cli.progress import working
-from dpfair.cli.schemas import inferred, proposed, stop_with, with_columns
+from dpfair.cli.schemas import inferred, proposed, refuse_unreviewed, stop_with, with_columns
 from dpfair.cli.tables import data_file, needed_columns, read_data, shipped_schema
 from dpfair.errors import InputError, LedgerFileError
 
@@ -47,6 +46,9 @@ if TYPE_CHECKING:
     from dpfair.privacy.payment import ChargeTo
     from dpfair.privacy.plan import FitPlan
 
+DELTA = 1e-5
+"""Of a fit that no ledger pays for."""
+
 LONGEST_NAME = 20
 """Of a line of the certificate, such as "Assumed public"."""
 
@@ -54,7 +56,10 @@ LONGEST_NAME = 20
 def fit(
     data: Data,
     epsilon: Annotated[float, typer.Option(help="The privacy budget.")],
-    delta: Delta = 1e-5,
+    delta: Annotated[
+        float | None,
+        typer.Option(help="The delta of the guarantee. Default: that of --ledger, or else 1e-5."),
+    ] = None,
     label: Annotated[str | None, typer.Option(help="The column to predict.")] = None,
     sensitive: Annotated[
         str | None, typer.Option(help="The column with the groups; a,b for all combinations.")
@@ -121,13 +126,18 @@ def fit(
     """
 
     validate.positive(epsilon=epsilon)
-    validate.in_open_interval(0, 1, delta=delta)
+    if delta is not None:
+        validate.in_open_interval(0, 1, delta=delta)
     from dpfair.privacy.events import RELATIONS
 
     validate.one_of(RELATIONS, relation=relation)
     validate.at_least(1, rows_per_unit=rows_per_unit)
     check_writable(out, report, inputs=[ledger, schema, data_file(data)])
     payer = charge_to(ledger, scope, key, new_scope)
+    if infer_schema and schema is not None:
+        raise InputError("Give either --schema or --infer-schema, not both.")
+    if infer_schema and shipped_schema(data) is not None:
+        raise InputError(f"The data set {data} has a schema: leave out --infer-schema.")
     if dry_run and infer_schema:
         raise InputError("--dry-run reads no record, and --infer-schema would have to.")
     # The options are checked before a record is read, also where the schema is read off them.
@@ -157,7 +167,7 @@ def fit(
         learner,
         [*given, *given_pairs(settings or ())],
         epsilon=epsilon,
-        delta=delta,
+        delta=delta_of(delta, payer, DELTA),
         relation=relation,
         ledger=payer,
         unit=unit,
@@ -177,6 +187,8 @@ def fit(
         if not infer_schema:
             stop_with(proposal, data, as_json=as_json)
         declared = inferred(proposal)
+    if payer is not None:
+        refuse_unreviewed(declared, schema)
     declared = with_columns(declared, label, sensitive)
     model.set_params(schema=declared)
     # What a method assumes about the records is known only when they are read.
@@ -187,7 +199,7 @@ def fit(
         check_plan(plan, declared, labelled=model.counts_labels)
     if dry_run:
         assert plan is not None
-        _show_plan(model, plan, declared, as_json=as_json)
+        _show_plan(model, plan, declared, data, payer, as_json=as_json)
         return
     earlier = _earlier(payer, model, plan, declared)
     if earlier is not None:
@@ -214,8 +226,11 @@ def fit(
         if path is not None:
             print(f"{what}: {path}")
     if payer is not None:
-        print(f"Ledger: {payer.path} ({_left(payer)})")
-    print_next_steps(data, out, report, payer)
+        from dpfair.cli.paying import ledger_line
+
+        print(ledger_line(payer))
+    private = model.certificate_.privacy.private
+    print_next_steps(data, out, report, payer, private=private)
 
 
 def _name_and_text(promise: str) -> tuple[str, str]:
@@ -264,18 +279,20 @@ def _fit(
             raise _rescued(model, error) from error
 
 
-def _left(payer: ChargeTo) -> str:
-    from dpfair.privacy.ledger_file import LedgerFile
-
-    file = LedgerFile(payer.path)
-    return f"{amount(file.spent)} of {file.epsilon:g} spent by {len(file.entries)} charges"
-
-
-def _show_plan(model: PrivateClassifier, plan: FitPlan, schema: Schema, *, as_json: bool) -> None:
+def _show_plan(
+    model: PrivateClassifier,
+    plan: FitPlan,
+    schema: Schema,
+    data: str,
+    payer: ChargeTo | None,
+    *,
+    as_json: bool,
+) -> None:
     from dpfair.certificate.judgement import delta_warning
+    from dpfair.cli.paying import planned_charge, planned_line
     from dpfair.models.settings import model_settings
 
-    model.payment(plan, schema)
+    after = planned_charge(model.payment(plan, schema), payer)
     ledger = plan.total()
     if model.unit is None and (weak := delta_warning(ledger.delta, schema.rows)):
         say(f"dpfair: warning: {weak}")
@@ -294,12 +311,15 @@ def _show_plan(model: PrivateClassifier, plan: FitPlan, schema: Schema, *, as_js
                 "delta": ledger.delta,
                 "spent": ledger.spent,
                 "ledger": plan.to_json()["steps"],
+                "ledger_file": after,
             }
         )
         return
     print(f"{'; '.join([model.title, *_rule_text(model, schema)])}.")
     print_account(ledger, "A fit would charge:")
-    print("Nothing was charged, and nothing was read.")
+    if after is not None:
+        print(planned_line(after))
+    print(f"Nothing was charged, and {data} was not read.")
 
 
 def _rule_text(model: PrivateClassifier, schema: Schema) -> list[str]:

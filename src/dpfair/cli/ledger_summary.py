@@ -17,6 +17,9 @@ __all__ = ["print_scopes", "print_summary", "printable"]
 def print_summary(file: LedgerFile, scope: str = "", *, as_json: bool) -> None:
     """The state of a ledger file, and what the next job on a scope may cost."""
     pure, fit = file.largest(scope=scope), file.largest(_default_fit(file), scope=scope)
+    naming = None
+    if fit is not None:
+        naming = file.largest(_default_fit(file, most=fit, declared=False), scope=scope)
     charges, spent = len(file.entries), file.spent
     if as_json:
         summary: dict[str, Any] = {
@@ -29,7 +32,12 @@ def print_summary(file: LedgerFile, scope: str = "", *, as_json: bool) -> None:
             "unit": file.unit,
             "rows_per_unit": file.rows_per_unit,
             "spent": spent,
-            "next": {"scope": scope, "pure": pure or 0.0, "fit": fit or 0.0},
+            "next": {
+                "scope": scope,
+                "pure": pure or 0.0,
+                "fit": fit or 0.0,
+                "fit_that_names_values": naming or 0.0,
+            },
             "charges": charges,
             "scopes": _scopes(file),
             "head": file.head,
@@ -48,6 +56,10 @@ def print_summary(file: LedgerFile, scope: str = "", *, as_json: bool) -> None:
         ("next", f"epsilon {_most(pure)} for a pure job{on} (delta 0, such as an evaluation)"),
         ("", f"epsilon {_most(fit)} for a fit{on} (default settings, delta {file.delta:g})"),
     ]
+    if naming != fit:
+        rows.append(("", f"epsilon {_most(naming)} for a fit{on} that finds categories or bounds"))
+    if naming is None and fit is not None:
+        rows.append(("", "(a smaller --delta helps, or facts that dpfair schema export writes)"))
     for name, paid in list(file.scopes.items())[1:]:
         rows.append(("scope", f"{printable(name)}: epsilon {amount(paid)} spent"))
     rows.append(("head", file.head))
@@ -79,10 +91,11 @@ def _most(epsilon: float | None) -> str:
     return "0" if epsilon is None else f"{epsilon:g} at most"
 
 
-def _default_fit(file: LedgerFile) -> Kind:
+def _default_fit(file: LedgerFile, most: float | None = None, *, declared: bool = True) -> Kind:
     """The default fit between two groups, with the ledger's delta, neighbours and unit.
 
-    Its cost does not depend on the columns of the schema.
+    Its cost does not depend on the columns of the schema, but for those that are not ``declared``:
+    to name their values takes a part of the delta.
     """
     from dpfair.data.schema import Schema
     from dpfair.methods.fair_classifier import PrivateFairClassifier
@@ -98,6 +111,8 @@ def _default_fit(file: LedgerFile) -> Kind:
             "columns": [{"name": "x", "kind": "numeric", "bounds": [0, 1]}],
         }
     )
+    if not declared:
+        schema = schema.kinds_only()
 
     def event(epsilon: float) -> DpEvent:
         model = PrivateFairClassifier(
@@ -112,4 +127,4 @@ def _default_fit(file: LedgerFile) -> Kind:
         check_plan(plan, schema, labelled=model.counts_labels)
         return plan.event
 
-    return Kind("a default fit", event, min(file.epsilon, MAX_EPSILON))
+    return Kind("a default fit", event, min(most or file.epsilon, MAX_EPSILON))

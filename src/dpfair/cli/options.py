@@ -24,6 +24,7 @@ __all__ = [
     "OwnLearner",
     "Seed",
     "charge_to",
+    "delta_of",
     "numbers",
 ]
 
@@ -61,7 +62,7 @@ LedgerKey = Annotated[
     str | None,
     typer.Option(
         help="A name for this job: run again, it returns the same result at no cost and does not "
-        "read DATA."
+        "read DATA. The ledger keeps the result, so that verify knows what it paid for."
     ),
 ]
 NewScope = Annotated[
@@ -85,6 +86,18 @@ def charge_to(
     from dpfair.privacy.payment import ChargeTo
 
     return ChargeTo(ledger, scope, key, new_scope)
+
+
+def delta_of(given: float | None, payer: ChargeTo | None, otherwise: float) -> float:
+    """The delta of a job: as given, or else that of the ledger that pays.
+
+    At another delta than its own, a ledger would state another cost than the job does.
+    """
+    if given is not None or payer is None:
+        return otherwise if given is None else given
+    from dpfair.privacy.ledger_file import LedgerFile
+
+    return LedgerFile(payer.path).delta
 
 
 def numbers(text: str, option: str) -> list[float]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from dpfair.cli.output import say
+from dpfair.cli.output import amount, say
 from dpfair.errors import PaidBeforeError
 from dpfair.models.file import model_bytes, model_from_bytes
 from dpfair.privacy.ledger_file import LedgerFile
@@ -21,9 +21,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dpfair.methods.base import PrivateClassifier
-    from dpfair.privacy.payment import ChargeTo
+    from dpfair.privacy.payment import ChargeTo, Payment
 
-__all__ = ["keep_model", "keep_numbers", "kept_model", "kept_numbers"]
+__all__ = [
+    "keep_model",
+    "keep_numbers",
+    "kept_model",
+    "kept_numbers",
+    "ledger_line",
+    "planned_charge",
+    "planned_line",
+]
 
 
 def kept_model(payer: ChargeTo | None, check: Callable[[], object]) -> PrivateClassifier | None:
@@ -54,6 +62,37 @@ def keep_numbers(payer: ChargeTo | None, numbers: dict[str, Any]) -> None:
     """Keep released numbers in the ledger, before they are shown."""
     if payer is not None and payer.key is not None:
         LedgerFile(payer.path).keep(payer.key, json.dumps(numbers, sort_keys=True).encode())
+
+
+def ledger_line(payer: ChargeTo) -> str:
+    """What the ledger file has paid so far."""
+    file = LedgerFile(payer.path)
+    spent = f"{amount(file.spent)} of {file.epsilon:g} spent"
+    return f"Ledger: {payer.path} ({spent} by {len(file.entries)} charges)"
+
+
+def planned_charge(payment: Payment, payer: ChargeTo | None) -> dict[str, Any] | None:
+    """What the ledger file has spent, and would have spent after a job that is only planned."""
+    if payer is None:
+        return None
+    file = LedgerFile(payer.path)
+    return {
+        "file": str(payer.path),
+        "epsilon": file.epsilon,
+        "delta": file.delta,
+        "spent": file.spent,
+        "spent_after": payment.total,
+    }
+
+
+def planned_line(charge: dict[str, Any]) -> str:
+    """The same as a sentence."""
+    spent, after = charge["spent"], charge["spent_after"]
+    return (
+        f"The ledger {charge['file']} would pay {amount(after - spent)}: {amount(after)} of its "
+        f"{charge['epsilon']:g} (at delta {charge['delta']:g}) would then be spent, and "
+        f"{amount(charge['epsilon'] - after)} left."
+    )
 
 
 def _kept(payer: ChargeTo | None, check: Callable[[], object]) -> bytes | None:

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dpfair import validate
-from dpfair.cli.decisions import FORMATS, check_format, decisions_json, write_decisions
+from dpfair.cli.decisions import (
+    FORMATS,
+    check_format,
+    decisions_json,
+    plain_ids,
+    write_decisions,
+)
 from dpfair.cli.models import deciding_model
 from dpfair.cli.options import AsJson, Data, ModelFile, OwnLearner
 from dpfair.cli.output import check_writable, print_json, say
@@ -42,7 +48,11 @@ def predict(
     ] = None,
     strict: Annotated[
         bool,
-        typer.Option("--strict", help="Refuse DATA if a record has no decision; write nothing."),
+        typer.Option(
+            "--strict",
+            help="Refuse DATA if a record has no decision, or if half of a column is missing or "
+            "cannot be read; write nothing.",
+        ),
     ] = False,
     batch: Annotated[
         bool, typer.Option("--batch", help="Decide all records together: equal rates among them.")
@@ -55,11 +65,14 @@ def predict(
 ) -> None:
     """Decide every record of DATA.
 
-    Prints each decision with its probability of acceptance; or with its score, if the method
-    accepts all scores above one half. A record of a blank or undeclared group has an empty
-    decision, and a reason beside it.
+    Prints each decision: the value of the label, whether that means accepted, and the probability
+    of acceptance; or the score, if the method accepts all scores above one half. A record of a
+    blank or undeclared group has an empty decision, and a reason beside it.
     """
     import numpy as np
+
+    from dpfair.data.unread import unread_columns
+    from dpfair.methods.undecided import undeclared_groups
 
     if output_format is not None:
         validate.one_of(FORMATS, format=output_format)
@@ -83,18 +96,30 @@ def predict(
             from dpfair.methods.undecided import refuse_undecided
 
             refuse_undecided(reasons, fitted.schema_.sensitive)
+        records = fitted.new_records(table, known=False)
+        unread = unread_columns(table, fitted.schema_, records, quoting=not strict)
+        if strict and unread:
+            raise InputError(" ".join(unread))
         decidable = np.flatnonzero(reasons == "")
-        columns, about = _decided(fitted, table, decidable, batch=batch, epsilon=batch_epsilon)
-    _report_undecided(reasons)
+        if batch:
+            columns, about = _decided_together(fitted, table, decidable, batch_epsilon)
+        else:
+            columns, about = _decided(fitted, records, decidable), {}
+    for sentence in unread:
+        say(f"dpfair: warning: {sentence} --strict refuses such a table.")
+    if (reasons != "").any():
+        _report_undecided(reasons, undeclared_groups(table, fitted.schema_.sensitive))
     if fitted.rule_ is None:
         say("dpfair: this model decides without a lottery: scores above 0.5 are accepted.")
-    ids = None if id_column is None else frame[id_column]
+    ids = None if id_column is None else plain_ids(frame[id_column])
     decisions = _all_rows(columns, decidable, reasons, ids)
     if about:
         say(f"dpfair: this batch protects {about['protects']}.")
         say(f"dpfair: acceptance rates in this batch differ by {about.pop('text')}.")
     if out is not None or not as_json:
         write_decisions(decisions, out, form)
+    label = fitted.schema_.label
+    say(f"dpfair: accepted means {label.name} = {label.values[1]}.")
     if out is not None:
         say(f"dpfair: {len(decidable)} decisions written to {out}.")
     if as_json:
@@ -111,24 +136,22 @@ def _check_batch(fitted: Any, *, batch: bool) -> None:
         )
 
 
-def _decided(
-    fitted: Any,
-    table: pl.DataFrame,
-    rows: NDArray[Any],
-    *,
-    batch: bool,
-    epsilon: float | None,
+def _decided(fitted: Any, records: Any, rows: NDArray[Any]) -> dict[str, Any]:
+    """The columns of the decisions about some rows."""
+    labels, chances = fitted.classes_[:0], []
+    if len(rows):
+        labels, chances = fitted.decide_records(records.take(rows))
+    name = "score" if fitted.rule_ is None else "acceptance_probability"
+    return _named(fitted, labels) | {name: chances}
+
+
+def _decided_together(
+    fitted: Any, table: pl.DataFrame, rows: NDArray[Any], epsilon: float | None
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The columns of the decisions about some rows and, of a batch, what is known about it."""
-    chosen = table if len(rows) == table.height else table[rows]
-    if not batch:
-        labels, chances = fitted.classes_[:0], []
-        if len(rows):
-            labels, chances = fitted.decide_all(chosen)
-        name = "score" if fitted.rule_ is None else "acceptance_probability"
-        return {"decision": _column(labels, fitted.classes_), name: chances}, {}
+    """The columns of the decisions about a batch, and what is known about it."""
     if not len(rows):
         raise InputError("No record of the batch has a group that the schema declares.")
+    chosen = table if len(rows) == table.height else table[rows]
     decided = fitted.decide_batch(chosen, epsilon=epsilon)
     about = {
         "gap_bound": decided.gap_bound,
@@ -136,14 +159,17 @@ def _decided(
         "protects": decided.protects,
         "text": _most(decided),
     }
-    return {"decision": _column(decided.decisions, fitted.classes_)}, about
+    return _named(fitted, decided.decisions), about
 
 
-def _column(labels: NDArray[Any], classes: NDArray[Any]) -> pl.Series:
-    """The labels as a column, without a Python object for each of them."""
+def _named(fitted: Any, labels: NDArray[Any]) -> dict[str, Any]:
+    """A decision is a value of the label, which alone does not say what is good."""
     import polars as pl
 
-    return pl.Series(classes).gather(pl.Series(labels == classes[1]).cast(pl.UInt32))
+    accepted = pl.Series(labels == fitted.classes_[1])
+    # Without a Python object for each of them.
+    decisions = pl.Series(fitted.classes_).gather(accepted.cast(pl.UInt32))
+    return {"decision": decisions, "accepted": accepted}
 
 
 def _all_rows(
@@ -167,19 +193,18 @@ def _all_rows(
     return frame.insert_column(0, ids)
 
 
-def _report_undecided(reasons: NDArray[Any]) -> None:
+def _report_undecided(reasons: NDArray[Any], groups: list[str]) -> None:
     """Which rows have no decision; the records are those of whoever asks."""
     from dpfair.methods.undecided import BLANK
 
     rows = ((reasons != "").nonzero()[0] + 1).tolist()
-    if not rows:
-        return
     listed = ", ".join(map(str, rows[:MOST_ROWS])) + (", ..." if len(rows) > MOST_ROWS else "")
     blank = int((reasons == BLANK).sum())
+    such = f", such as {', '.join(map(repr, groups))}" if groups else ""
     say(
         f"dpfair: warning: {len(rows)} of {len(reasons)} records have no decision (rows {listed}): "
-        f"of their groups {blank} are blank and {len(rows) - blank} are not declared. Rows are "
-        "counted from 1, without the header; --strict refuses such a table."
+        f"of their groups {blank} are blank and {len(rows) - blank} are not declared{such}. Rows "
+        "are counted from 1, without the header; --strict refuses such a table."
     )
 
 

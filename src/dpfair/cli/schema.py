@@ -1,4 +1,4 @@
-"""``dpfair schema``: propose the schema of a table, or find its facts privately."""
+"""``dpfair schema``: propose the schema of a table, find its facts privately, or export them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dpfair.cli.discover import discover
+from dpfair.cli.export import export
 from dpfair.cli.help import HelpFromTables, example_text
 from dpfair.cli.options import AsJson
 from dpfair.cli.output import check_writable, print_json, say
@@ -89,6 +90,10 @@ schema.command(
     cls=HelpFromTables,
     epilog=example_text(["dpfair schema discover a.csv --schema kinds.toml --epsilon 0.3"]),
 )(discover)
+schema.command(
+    cls=HelpFromTables,
+    epilog=example_text(["dpfair schema export m.dpfair --out loans.toml"]),
+)(export)
 
 
 def _ask(proposal: Proposal) -> str:

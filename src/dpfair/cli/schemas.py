@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpfair.cli.output import say
@@ -15,7 +16,14 @@ if TYPE_CHECKING:
     from dpfair.data.proposal import Proposal
     from dpfair.data.schema import Schema
 
-__all__ = ["inferred", "proposed", "say_notes", "stop_with", "with_columns"]
+__all__ = [
+    "inferred",
+    "proposed",
+    "refuse_unreviewed",
+    "say_notes",
+    "stop_with",
+    "with_columns",
+]
 
 
 def proposed(
@@ -68,6 +76,21 @@ def stop_with(proposal: Proposal, source: str, *, as_json: bool) -> None:
         "No schema given. The proposed one was read off the data, which is not private: save it "
         "(dpfair schema propose --out writes it to a file), correct it by what you know, write "
         "reviewed = true, and pass it with --schema, or accept the leak with --infer-schema."
+    )
+
+
+def refuse_unreviewed(schema: Schema, path: Path | None) -> None:
+    """A ledger pays for private work only; say what is missing."""
+    if schema.reviewed:
+        return
+    if path is None:
+        raise InputError(
+            "A ledger pays for private work only, and --infer-schema is not: pass a reviewed "
+            "schema with --schema (dpfair schema propose drafts one)."
+        )
+    raise InputError(
+        f"A ledger pays for private work only, and {path} says reviewed = false: correct the lines "
+        "marked as read off the data by what is publicly known, then write reviewed = true."
     )
 
 

@@ -23,6 +23,12 @@ __all__ = ["LevelsCheck", "Problem", "TableCheck", "check_table"]
 
 _FEW_IN_GROUP = 100
 _MANY = 0.02
+# A fit on the other records would be about another table.
+_TOO_MANY = 0.2
+# Records times epsilon from which a default fit is better than a constant rule, on Adult and Credit
+# Card with kinds of columns only. Above the largest epsilon, privacy is judged weak.
+_ENOUGH = 3000
+_LARGEST_EPSILON = 10
 
 
 @dataclass(frozen=True)
@@ -70,13 +76,28 @@ class TableCheck:
 
 
 def check_table(
-    table: Any, schema: Schema, widths: tuple[int, Sequence[int]] | None = None
+    table: Any,
+    schema: Schema,
+    widths: tuple[int, Sequence[int]] | None = None,
+    *,
+    training: bool = True,
 ) -> TableCheck:
-    """Compare a table with its schema; ``widths`` are those of the lines of its file."""
+    """Compare a table with its schema; ``widths`` are those of the lines of its file.
+
+    Without ``training`` its records are to be decided about: they need no label, and may be few.
+    """
     names = column_names(table)
-    problems: list[Problem] = []
+    problems = _few_records(row_count(table)) if training else []
+    if training and not schema.reviewed:
+        problems.append(
+            Problem(
+                "The schema is not reviewed, so that a model is not private and no ledger pays for "
+                "it: correct the lines marked as read off the data, then write reviewed = true."
+            )
+        )
     features = [column for column in schema.columns if column.name in names]
-    wanted = [column.name for column in schema.columns] + [schema.label.name]
+    wanted = [column.name for column in schema.columns]
+    wanted += [schema.label.name] if training or schema.label.name in names else []
     wanted += schema.sensitive.column_names if schema.sensitive else ()
     lacking = [name for name in dict.fromkeys(wanted) if name not in names]
     if lacking:
@@ -107,6 +128,20 @@ def check_table(
         )
     lines = None if widths is None else _ragged(widths, problems)
     return TableCheck(row_count(table), label, groups, columns, duplicates, lines, tuple(problems))
+
+
+def _few_records(rows: int) -> list[Problem]:
+    """What epsilon the number of records asks for, if it is more than 1."""
+    if rows >= _ENOUGH:
+        return []
+    needed = _ENOUGH / max(rows, 1)
+    return [
+        Problem(
+            f"{rows:,} records are few: as a rule of thumb, a fit needs epsilon {needed:.2g} or "
+            f"more to learn something from them (records times epsilon of {_ENOUGH:,}).",
+            serious=needed >= _LARGEST_EPSILON,
+        )
+    ]
 
 
 def _declared_words(schema: Schema) -> dict[str, frozenset[str]]:
@@ -164,7 +199,7 @@ def _undeclared(found: LevelsCheck, problems: list[Problem], what: str) -> None:
         problems.append(Problem(text, serious=True))
     elif share > _MANY:
         text = f"{share:.1%} of the records have an undeclared {what} in {found.name!r}."
-        problems.append(Problem(text, serious=share > 0.5))
+        problems.append(Problem(text, serious=share >= _TOO_MANY))
 
 
 def _label_problems(values: Values, label: Levels) -> list[Problem]:
@@ -194,7 +229,7 @@ def _ragged(widths: tuple[int, Sequence[int]], problems: list[Problem]) -> tuple
             Problem(
                 f"{short:,} lines have fewer cells than the header and {long:,} have more: missing "
                 "cells count as missing values, and surplus ones are ignored.",
-                serious=short + long > 0.5 * len(found),
+                serious=short + long >= _TOO_MANY * len(found),
             )
         )
     return short, long

@@ -18,6 +18,8 @@ __all__ = ["ColumnCheck", "check_column"]
 
 _MANY = 0.02
 _LISTED = 5
+# In scales of the column; a median of the same records is within one.
+_FAR = 10
 
 
 @dataclass(frozen=True)
@@ -81,9 +83,14 @@ def _check_numbers(
 
 
 def _unit_errors(column: Numeric, numbers: NDArray[np.float64]) -> list[str]:
-    """Values of another unit lie beyond the bounds, or in a small part of them."""
-    if len(numbers) < 10 or column.date is not None or column.bounds == WIDEST:
+    """Values of another unit lie beyond the bounds, or in a small part of them.
+
+    Without declared bounds, they are far from the center that a fit found, if there is one.
+    """
+    if len(numbers) < 10 or column.date is not None:
         return []
+    if column.bounds == WIDEST:
+        return _far_from_found(column, float(np.median(numbers)))
     low, high = column.bounds
     median = float(np.median(numbers))
     for factor in (1000, 100):
@@ -99,6 +106,17 @@ def _unit_errors(column: Numeric, numbers: NDArray[np.float64]) -> list[str]:
             "are the bounds too wide?"
         ]
     return []
+
+
+def _far_from_found(column: Numeric, median: float) -> list[str]:
+    if column.center is None or column.scale is None:
+        return []
+    if abs(median - column.center) <= _FAR * column.scale:
+        return []
+    return [
+        f"{column.name!r} has the median {number_text(median)}, far from the center "
+        f"{number_text(column.center)} of the schema: is the unit right?"
+    ]
 
 
 def _check_words(values: Values, column: Categorical) -> tuple[ColumnCheck, list[str]]:

@@ -98,6 +98,8 @@ delimiter = ':' in the [file] table of the schema."
             f"{text} Its cells seem to be separated by {marks[0]!r}: state delimiter = '{stated}' "
             "in the [file] table of the schema."
         )
+    if name in [other.strip() for other in names]:
+        return SchemaError(f"{text} The header has spaces around its names: remove them.")
     close = get_close_matches(str(name).strip().lower(), [n.strip().lower() for n in names], 1, 0.8)
     meant = [n for n in names if close and n.strip().lower() == close[0]]
     return SchemaError(f"{text} Did you mean {meant[0]!r}?" if meant else text)

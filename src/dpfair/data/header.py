@@ -28,16 +28,17 @@ def find_delimiter(header: str) -> str:
 
 
 def read_header(header: str, delimiter: str, path: Path) -> list[str]:
-    """The names of the columns; repeated ones are numbered."""
+    """The names of the columns, each of them once; columns without a name are numbered."""
     text = header.removesuffix("\r")
     problem = _problem(text, delimiter)
     if problem:
         raise InputError(f"The first line of {path} is not the header of a table: {problem}.")
-    names, seen = [], Counter[str]()
-    for cell in next(csv.reader([text], delimiter=delimiter), []):
-        names.append(f"{cell}_duplicated_{seen[cell] - 1}" if seen[cell] else cell)
-        seen[cell] += 1
-    return names
+    names = next(csv.reader([text], delimiter=delimiter), [])
+    twice = [name for name, times in Counter(names).items() if name and times > 1]
+    if twice:
+        raise InputError(f"The header of {path} has the name {twice[0]!r} twice: rename one.")
+    blank = iter(["", *(f"_duplicated_{i}" for i in range(len(names)))])
+    return [name or next(blank) for name in names]
 
 
 def _problem(text: str, delimiter: str) -> str:

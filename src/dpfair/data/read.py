@@ -35,8 +35,12 @@ def read_table(path: str | Path, file: FileForm = USUAL_FILE) -> pl.DataFrame:
     import polars as pl
 
     path = Path(path)
+    if path.is_dir():
+        raise InputError(f"{path} is a directory: name a file of {FILE_KINDS}.")
     if not path.is_file():
         raise InputError(f"There is no file {path}.")
+    if _is_model(path):
+        raise InputError(f"{path} is a model of dpfair, not a table.")
     suffix = path.suffix.lower()
     if suffix in _OTHERS:
         raise InputError(f"Cannot read {path}: expected a file of {FILE_KINDS}; export the table.")
@@ -60,6 +64,13 @@ def read_table(path: str | Path, file: FileForm = USUAL_FILE) -> pl.DataFrame:
 def is_text_file(path: str | Path) -> bool:
     """Whether a file is read line by line."""
     return Path(path).suffix.lower() not in _PARQUET | _ARROW | _EXCEL | _OTHERS
+
+
+def _is_model(path: Path) -> bool:
+    """Whether the first entry of a safetensors file names dpfair's format."""
+    with path.open("rb") as file:
+        start = file.read(64)
+    return start[8:9] == b"{" and b'"dpfair-model"' in start
 
 
 def _read_arrow(path: Path) -> pl.DataFrame:

@@ -67,7 +67,10 @@ class DecisionMaker(TableReader):
         self, X: Any, sensitive_features: Any = None
     ) -> tuple[NDArray[Any], NDArray[np.float64]]:
         """The decisions with their probabilities of acceptance, encoding and scoring once."""
-        records = self._decidable(X, sensitive_features)
+        return self.decide_records(self._decidable(X, sensitive_features))
+
+    def decide_records(self, records: Any) -> tuple[NDArray[Any], NDArray[np.float64]]:
+        """The same for encoded records."""
         scores = self._scores(records)
         return self.classes_[self._decide(records, scores)], self._chances(records, scores)
 

@@ -6,6 +6,7 @@ prediction only. There the records belong to whoever asks, so that their number 
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from dpfair.data.encode import group_codes_of
 from dpfair.data.words import as_words
 from dpfair.errors import InputError
 
-__all__ = ["BLANK", "OTHER", "refuse_undecided", "undecided_reasons"]
+__all__ = ["BLANK", "OTHER", "refuse_undecided", "undecided_reasons", "undeclared_groups"]
 
 BLANK = "the group is blank"
 OTHER = "the group is not declared"
@@ -39,6 +40,22 @@ def undecided_reasons(table: Any, sensitive: Levels, groups: Any = None) -> NDAr
             blank = np.array([*(not word.strip() for word in words.words), True])
             reasons[unknown & blank[words.places]] = BLANK
     return reasons
+
+
+def undeclared_groups(table: Any, sensitive: Levels, most: int = 3) -> list[str]:
+    """The most frequent values of the sensitive columns that are not declared and not blank."""
+    found: Counter[str] = Counter()
+    for part in sensitive.parts or (sensitive,):
+        words = as_words(get_column(table, part.name))
+        counts = np.bincount(words.places, minlength=len(words.words)).tolist()
+        found.update(
+            {
+                word: count
+                for word, count in zip(words.words, counts, strict=False)
+                if word.strip() and word not in part.values
+            }
+        )
+    return [text for text, _ in found.most_common(most)]
 
 
 def refuse_undecided(reasons: NDArray[Any], sensitive: Levels) -> None:

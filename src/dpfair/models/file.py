@@ -121,6 +121,8 @@ def load_model(path: str | Path, *, classifier: Any = None, learner: Any = None)
     except OSError:
         size = None
     if size is None:
+        if path.is_dir():
+            raise ModelFileError(f"{name} is a directory: name a model file.")
         raise ModelFileError(f"There is no model file {name}.")
     if size > MAX_BYTES:
         raise ModelFileError(f"The model file {name} is larger than {MAX_BYTES >> 20} MB.")

@@ -138,7 +138,8 @@ def _payment_check(model: PrivateClassifier, file: LedgerFile, learner: Any) -> 
         return Check(
             "payment",
             True,
-            f"{row} paid for such charges; without a kept result it cannot say for which model",
+            f"{row} paid for such charges; which model they made is known only if the fit had a "
+            "--key",
         )
     if not _same_release(model, kept, learner):
         return Check("payment", False, f"{row} paid for another model")

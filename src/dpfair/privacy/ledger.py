@@ -215,11 +215,15 @@ class Ledger:
             self._entries.append(entry)
         return Receipt(event, self.noise, scope)
 
-    def check(self, event: DpEvent, *, scope: str, purpose: str) -> None:
-        """Raise what :meth:`charge` would raise, and charge nothing."""
+    def check(self, event: DpEvent, *, scope: str, purpose: str) -> float:
+        """Raise what :meth:`charge` would raise, and charge nothing.
+
+        The result is what would then be ``spent``.
+        """
         check_scope(scope)
         with self._lock:
-            self._affordable(Amount.of(event), scope, purpose)
+            total = self._affordable(Amount.of(event), scope, purpose)
+        return float(total * self.rows_per_unit)
 
     def seal(self) -> None:
         """Accept no more charges: what a fit may draw is fixed by its plan."""

@@ -66,7 +66,7 @@ class Payment:
 
     The constructor checks that the job is within its own budget, that the file has room for it and
     protects the same neighbours, and that the job is private; nothing is drawn yet. :meth:`pay`
-    charges the file and returns the run.
+    charges the file and returns the run. ``total`` is what the file will then have spent.
 
     Parameters
     ----------
@@ -102,6 +102,7 @@ class Payment:
         self.plan = plan
         self._run = plan.open(noise)
         self._file: LedgerFile | None = None
+        self.total: float | None = None
         if to is None:
             return
         to = to if isinstance(to, ChargeTo) else ChargeTo(to)
@@ -122,7 +123,7 @@ class Payment:
             "new_scope": to.new_scope,
             "kind": Kind("this job", plan_at, epsilon) if callable(plan_at) else plan_at,
         }
-        self._file.check(self._event, **self._how)
+        self.total = self._file.check(self._event, **self._how)
 
     def pay(self) -> Run:
         """Charge the file once, before any noise is drawn; a charge is never refunded."""

@@ -139,6 +139,20 @@ def test_a_label_of_many_values_keeps_two_and_says_so():
     assert "PLEASE CHECK: records with another value are not used: 'open'" in proposal.to_toml()
 
 
+@pytest.mark.parametrize("accept", [None, "rent"])
+def test_a_label_of_many_values_without_an_opposite_is_refused(accept):
+    homes = ["rent", "own", "own", "parents"] * (N // 4)
+    with pytest.raises(SchemaError, match=r"has 3 different values .* such as whether home is"):
+        propose(bank(home=homes), label="home", sensitive="sex", accept=accept)
+
+
+def test_misspelt_labels_are_left_out():
+    answers = ["rent", "own"] * (N // 2 - 1) + ["ownn", "rent"]
+    proposal = propose(bank(home=answers), label="home", sensitive="sex", accept="own")
+    assert proposal.schema.label.values == ("rent", "own")
+    assert proposal.other_labels == {"ownn": 1}
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -10,7 +10,7 @@ from dpfair.data.proposal.values import sorted_values
 from dpfair.data.text import plain_text
 from dpfair.errors import InputError
 
-__all__ = ["Accepted", "choose_accepted", "looks_reversed"]
+__all__ = ["Accepted", "are_opposites", "choose_accepted", "looks_reversed"]
 
 _GOOD = frozenset(
     [
@@ -91,6 +91,16 @@ def choose_accepted(name: str, counts: Mapping[str, int], accept: str | None = N
     frequent = sorted(values, key=lambda v: counts[v])[-2:]
     rejected, value = sorted_values(frequent)
     return Accepted(value, rejected, "nothing in the values says which one is the good one", False)
+
+
+def are_opposites(one: str, other: str) -> bool:
+    """Whether two words, not codes, are a good and a bad outcome.
+
+    >>> are_opposites("paid", "default"), are_opposites("1", "0"), are_opposites("rent", "owner")
+    (True, False, False)
+    """
+    codes = not {one.lower(), other.lower()}.isdisjoint(_CODES)
+    return _sense(one) * _sense(other) < 0 and not codes
 
 
 def looks_reversed(name: str, values: tuple[str, str]) -> bool:

@@ -36,6 +36,7 @@ _ID_NAMES = re.compile(
 _FEWEST = 20
 _MOST_LISTED = 100
 _BY_CHANCE = 1e-6
+_SMALL_PART = 0.02
 
 
 def why_identifier(values: Values) -> str:
@@ -72,16 +73,21 @@ def gives_label_away(values: Values, labels: NDArray[np.int64]) -> bool:
 
 
 def decides_label(values: Values, labels: NDArray[np.int64]) -> str:
-    """A value whose records all have one label, which chance does not explain; empty if none."""
+    """A value whose records all have one label, which chance does not explain; empty if none.
+
+    Chance has as many tries as there are values. A value of few records is no leak, whatever
+    explains it.
+    """
     known = labels >= 0
     rate = float(labels[known].mean()) if known.any() else 0.0
     if len(values.counts) > _MOST_LISTED:
         return ""
+    fewest = max(_FEWEST, _SMALL_PART * known.sum())
     texts = np.array(["" if t is None else t for t in values.texts], dtype=object)
     for value in values.counts:
         own = labels[known & (texts == value)]
         alike = rate if own.all() else 1 - rate if not own.any() else 1.0
-        if len(own) >= _FEWEST and alike ** len(own) < _BY_CHANCE:
+        if len(own) >= fewest and alike ** len(own) * len(values.counts) < _BY_CHANCE:
             return str(value)
     return ""
 

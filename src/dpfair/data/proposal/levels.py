@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dpfair.data.columns import Levels
-from dpfair.data.proposal.accepted import Accepted, choose_accepted
+from dpfair.data.proposal.accepted import Accepted, are_opposites, choose_accepted
 from dpfair.data.proposal.values import Values, sorted_values
 from dpfair.data.words import as_words
 from dpfair.errors import SchemaError
@@ -15,6 +15,8 @@ __all__ = ["MAX_GROUPS", "find_groups", "find_label", "infer_levels"]
 MAX_GROUPS = 100
 _MAX_LABELS = 20
 _LISTED = 10
+# The share of records with misspelt labels, at most.
+_RARE = 0.02
 
 
 def infer_levels(name: str, values: Any, *, what: str, most: int) -> Levels:
@@ -31,7 +33,11 @@ def infer_levels(name: str, values: Any, *, what: str, most: int) -> Levels:
 
 
 def find_label(values: Values, accept: str | None) -> tuple[Levels, Accepted, dict[str, int]]:
-    """The two label values with the accepted one last, why, and the other values with counts."""
+    """The two label values with the accepted one last, why, and the other values with counts.
+
+    Others are left out if they are rare, or if the two are words for opposite outcomes: loans that
+    are neither paid nor in default have no outcome yet.
+    """
     counts = dict(values.counts.most_common())
     if not 2 <= len(counts) <= _MAX_LABELS:
         raise SchemaError(
@@ -41,6 +47,13 @@ def find_label(values: Values, accept: str | None) -> tuple[Levels, Accepted, di
     accepted = choose_accepted(values.name, counts, accept)
     used = {accepted.rejected, accepted.value}
     others = {value: count for value, count in counts.items() if value not in used}
+    rare = sum(others.values()) <= _RARE * values.present
+    if not rare and not are_opposites(accepted.value, accepted.rejected):
+        raise SchemaError(
+            f"The label {values.name!r} has {len(counts):,} different values{_listed(counts)}; a "
+            f"label has two. Add a column of two values, such as whether {values.name} is "
+            f"{accepted.value}, and name that one."
+        )
     return Levels(values.name, (accepted.rejected, accepted.value)), accepted, others
 
 

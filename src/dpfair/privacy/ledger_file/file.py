@@ -242,9 +242,13 @@ class LedgerFile(Ledger):
         job: str = "",
         new_scope: bool = False,
         kind: room.Kind | None = None,
-    ) -> None:
-        """Raise what :meth:`charge` would raise, and charge nothing."""
-        self._check(Request(event, scope, purpose, key, job, new_scope, kind or self._pure))
+    ) -> float:
+        """Raise what :meth:`charge` would raise, and charge nothing.
+
+        The result is what would then be ``spent``.
+        """
+        request = Request(event, scope, purpose, key, job, new_scope, kind or self._pure)
+        return float(self._check(request) * self.rows_per_unit)
 
     def seal(self) -> NoReturn:
         """Do nothing: a plan seals the ledger of one fit, but a file has charges of many."""
@@ -284,10 +288,10 @@ class LedgerFile(Ledger):
         """Close the file until it is used again."""
         self._chain.file.close()
 
-    def _check(self, request: Request) -> None:
+    def _check(self, request: Request) -> Fraction:
         with self._naming_what_fits(request), self._chain.file.lock:
             self._chain.refresh()
-            self._total_with(request)
+            return self._total_with(request)
 
     def _total_with(self, request: Request) -> Fraction:
         """What a record has paid after this charge; an error if it is refused."""

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from dpfair.errors import LedgerFileError
-from dpfair.files import LEDGER_LOGS
+from dpfair.files import LEDGER_LOGS, is_ledger
 
 __all__ = ["create_once", "identity", "mounted_as", "refuse_network"]
 
@@ -36,6 +36,8 @@ def identity(path: Path) -> tuple[int, int]:
     if not stat.S_ISREG(status.st_mode):
         raise LedgerFileError(f"{path} is no file.")
     if os.name == "posix" and status.st_mode & 0o077:
+        if not is_ledger(path):
+            raise LedgerFileError(f"{path} is no ledger file; dpfair ledger init makes one.")
         raise LedgerFileError(
             f"{path} is open to other users of this machine; run chmod 600 on it."
         )
