@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import type_of_target
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_array, validate_data
 
 from dpfair.data.columns import Levels
 from dpfair.data.containers import (
@@ -129,18 +129,22 @@ def unit_texts(table: Any, unit: str | int | None) -> NDArray[Any] | None:
     return np.fromiter(texts, dtype=object, count=len(texts))
 
 
-def check_table(estimator: Any, X: Any, *, reset: bool) -> Any:
-    """A table of a sound form; scikit-learn remembers (or compares) its columns."""
+def check_table(estimator: Any, X: Any, *, reset: bool, by_name: bool = False) -> Any:
+    """A table of a sound form; scikit-learn remembers its columns, or compares them.
+
+    With ``by_name`` nothing is compared: a declared schema says which columns are needed, others
+    may come or go, in any order. A model from a file has nothing to compare with either.
+    """
     table = sound_table(X)
-    if isinstance(table, np.ndarray):
-        how: dict[str, Any] = {"dtype": None, "ensure_all_finite": False}
-    elif reset or hasattr(estimator, "n_features_in_"):
-        how = {"skip_check_array": True}
-    else:  # a model from a file finds its columns by name
-        how = {}
+    array = isinstance(table, np.ndarray)
     try:
-        if how:
-            validate_data(estimator, table, reset=reset, **how)
+        if not reset and (by_name or not hasattr(estimator, "n_features_in_")):
+            if array:
+                check_array(table, dtype=None, ensure_all_finite=False, estimator=estimator)
+        elif array:
+            validate_data(estimator, table, reset=reset, dtype=None, ensure_all_finite=False)
+        else:
+            validate_data(estimator, table, reset=reset, skip_check_array=True)
     except (TypeError, ValueError) as error:
         # The first line says what is wrong; others may show the table.
         raise InputError(str(error).split("\n")[0]) from None

@@ -336,6 +336,10 @@ class FairPostProcessor(PrivateClassifier):
             return records
         return records.with_labels(label_array(y, row_count(table)))
 
+    @property
+    def _declares_columns(self) -> bool:
+        return is_fitted(self.classifier)  # which knows its columns
+
     def _named(self, table: Any, schema: Schema, sensitive_features: Any) -> Any:
         return table  # its columns are the classifier's
 

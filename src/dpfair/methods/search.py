@@ -351,6 +351,11 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateClassifier):  # type: ignore[mi
                 setattr(self, name, getattr(reader, name))
         return records
 
+    @property
+    def _declares_columns(self) -> bool:
+        declares: bool = self.best_estimator_._declares_columns
+        return declares
+
     def _encode(self, table: Any, sensitive_features: Any) -> Any:
         return self.best_estimator_._encode(table, sensitive_features)
 
