@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfair.errors import FairnessWarning
+from dpfair.errors import FairnessWarning, warn
 from dpfair.fairness.counting import release_table
 from dpfair.fairness.rates import Interval
 from dpfair.fairness.release import HALF, REUSED, Release
@@ -71,12 +69,11 @@ def warn_undeclared(release: Release, confidence: float) -> None:
     """Warn if by the noisy counts many records have an undeclared group or label."""
     for kind, (share, ends) in undeclared_shares(release, confidence).items():
         if many_undeclared(share, ends):
-            warnings.warn(
+            warn(
                 f"By the noisy counts, about {share:.1%} of the records have a {kind} that "
                 "the schema does not declare. They were not used for training, and the "
                 "certificate does not cover them. Compare the schema with the table: dpfair check.",
                 FairnessWarning,
-                stacklevel=4,
             )
 
 

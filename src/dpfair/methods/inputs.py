@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Collection
 from numbers import Integral
 from typing import Any
@@ -25,7 +24,7 @@ from dpfair.data.containers import (
 from dpfair.data.encode import as_texts
 from dpfair.data.proposal import infer_levels, infer_schema
 from dpfair.data.schema import Schema
-from dpfair.errors import InputError, PrivacyLeakWarning, SchemaError
+from dpfair.errors import InputError, PrivacyLeakWarning, SchemaError, warn
 from dpfair.methods.parameters import Sensitive
 from dpfair.methods.positions import array_groups, has_array_names
 
@@ -85,7 +84,7 @@ def inferred_schema(
     )
     if strict:
         raise SchemaError(message)
-    warnings.warn(message, PrivacyLeakWarning, stacklevel=6)
+    warn(message, PrivacyLeakWarning)
     taken = column_names(table)
     label_name = free_name("label" if label_name in (None, *taken) else str(label_name), taken)
     _check_binary(labels)
@@ -111,7 +110,7 @@ def unreviewed(strict: bool) -> None:
     )
     if strict:
         raise SchemaError(message)
-    warnings.warn(message, PrivacyLeakWarning, stacklevel=6)
+    warn(message, PrivacyLeakWarning)
 
 
 def free_name(name: str, taken: Collection[str]) -> str:

@@ -17,7 +17,7 @@ from sklearn.model_selection import ParameterGrid
 from dpfair import validate
 from dpfair.certificate.certificate import Certificate
 from dpfair.data.schema import Schema
-from dpfair.errors import BudgetError, InputError
+from dpfair.errors import BudgetError, InputError, warn
 from dpfair.methods.base import PrivateClassifier
 from dpfair.methods.fitted import Fitted
 from dpfair.methods.limits import check_plan
@@ -246,11 +246,10 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateClassifier):  # type: ignore[mi
         for name in BUDGET:
             given, own = getattr(self.estimator, name), getattr(self, name)
             if given not in (own, defaults[name].default):
-                warnings.warn(
+                warn(
                     f"The estimator has {name}={given}, which is not used: the whole search has "
                     f"{name}={own}. Give {name} to the search alone.",
                     UserWarning,
-                    stacklevel=3,
                 )
 
     def leaks(self, schema: Schema | None) -> list[str]:
