@@ -137,6 +137,8 @@ def _distinct(points: Sequence[FrontierPoint]) -> tuple[FrontierPoint, ...]:
     """Without the tolerances that no longer change anything."""
     kept: list[FrontierPoint] = []
     for point in points:
+        if point.found_for is not None:
+            continue
         last = kept[-1] if kept else None
         if (
             last is None
