@@ -351,9 +351,13 @@ class PrivateClassifier(
 
     def certify(self) -> Certificate:
         """The certificate, from what was released and charged."""
-        own = Certificate(
-            method=self.title, privacy=self.privacy(), fairness=self.fairness(self.fitted_)
+        groups = self.schema_.sensitive
+        fairness = replace(
+            self.fairness(self.fitted_),
+            column="" if groups is None else groups.name,
+            labels=self.schema_.label.values,
         )
+        own = Certificate(method=self.title, privacy=self.privacy(), fairness=fairness)
         return winners_certificate(own, self.ledger_)
 
     def privacy(self) -> PrivacyClaim:
