@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from dpfair.certificate.judgement import (
     Judgement,
     judge_accuracy,
@@ -159,19 +157,17 @@ class FairnessClaim:
             return None
         if self.constant:
             return Judgement("vacuous", f"the model accepts {self.constant}, so it decides nothing")
-        notion, before = NOTIONS[self.notion], self.rates_before
+        notion, before = NOTIONS[self.notion], self.before
         comparable = len(before) > 1 and notion.statistics == PARITY.statistics
-        comparable = comparable and not self.other_goal
-        own = notion.gap(np.array([before])) if comparable else None
-        most = largest_gap(self.before, ratio=notion.ratio) if comparable and self.before else None
+        own = None
+        if comparable and not self.other_goal:
+            own = largest_gap(before, ratio=notion.ratio)
         if notion.ratio:
-            ratio = None if most is None else 1 - most
+            ratio = None if own is None else 1 - own
             judged = judge_ratio(1 - self.gap_bound, self.confidence, ratio)
         else:
             room = room_for_gap(self.values.values())
-            judged = judge_gap(
-                self.gap_bound, self.confidence, room=room, before=own, before_most=most
-            )
+            judged = judge_gap(self.gap_bound, self.confidence, room=room, before=own)
         return self._of_declared(judged)
 
     @property

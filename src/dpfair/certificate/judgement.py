@@ -11,9 +11,8 @@ Privacy
 Gap
     Strong up to 0.05, moderate up to 0.1, weak above, with less for rates that leave less room (a
     fifth and a half of it) and for scorers that are fair already (half of their gap). Vacuous if
-    the bound leaves all the room, or is no smaller than the largest gap that the same counts allow
-    for the scorer alone. A certified number is compared with what is certain, not with a noisy
-    estimate, which would decide by chance.
+    the bound leaves all the room, or is no smaller than the gap of the scorer alone. That gap is
+    the largest one that the same counts allow: a noisy estimate would decide by chance.
 Ratio
     Strong from 0.9 on, moderate from 0.8 on (the four-fifths rule), weak below; vacuous if it is
     zero or no larger than the smallest ratio that the counts allow for the scorer alone.
@@ -121,16 +120,14 @@ def judge_gap(
     *,
     room: float = 1.0,
     before: float | None = None,
-    before_most: float | None = None,
 ) -> Judgement:
     """The grade of an upper bound on a difference.
 
-    ``before`` is the gap of the scorer alone, as estimated, and ``before_most`` the largest that
-    the counts allow, if they are known.
+    ``before`` is the largest gap of the scorer alone that the counts allow, if it is known.
 
     >>> judge_gap(0.015, 0.95, room=0.2, before=0.18).rule
     'at most a fifth of 0.2000, the gap that would give one group the rate 0 or 1'
-    >>> judge_gap(0.3, 0.95, room=0.5, before=0.2, before_most=0.25).rule
+    >>> judge_gap(0.3, 0.95, room=0.5, before=0.25).rule
     'the scorer alone has a gap of at most 0.2500, by the same counts'
     >>> judge_gap(1.0, 0.95).grade, judge_gap(0.02, 0.95, room=0.02).grade
     ('vacuous', 'vacuous')
@@ -139,14 +136,15 @@ def judge_gap(
     strong = min((0.05, "0.05"), (room / 5, f"a fifth of {edge}"))
     limits = [(0.1, "0.1"), (room / 2, f"half of {edge}")]
     if before is not None:
-        limits.append((before / 2, f"half of {before:.4f}, the estimated gap of the scorer alone"))
+        most = f"{before:.4f}, the largest gap of the scorer alone that the counts allow"
+        limits.append((before / 2, f"half of {most}"))
     moderate = min(limits)
     if bound >= room:
         judged = Judgement("vacuous", f"not below {edge}")
     elif bound <= strong[0]:
         judged = Judgement("strong", f"at most {strong[1]}")
-    elif before_most is not None and bound >= before_most:
-        own = f"a gap of at most {before_most:.4f}, by the same counts"
+    elif before is not None and bound >= before:
+        own = f"a gap of at most {before:.4f}, by the same counts"
         judged = Judgement("vacuous", f"the scorer alone has {own}")
     elif bound <= moderate[0]:
         within = f"more than {strong[1]}, and at most {moderate[1]}"

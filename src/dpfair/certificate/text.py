@@ -153,8 +153,8 @@ def _why_larger(claim: FairnessClaim) -> str:
 def _undeclared(claim: FairnessClaim) -> list[str]:
     lines, few = [], []
     for kind, (share, ends) in claim.undeclared.items():
-        if kind == "group" and len(claim.groups) < 2:
-            continue  # no groups are declared at all
+        if kind == claim.mostly_undeclared or (kind == "group" and len(claim.groups) < 2):
+            continue  # said already, or no groups are declared at all
         if many_undeclared(share, ends):
             most = "" if ends is None else f" (at most {round_up(ends[1])})"
             lines.append(
