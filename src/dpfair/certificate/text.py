@@ -74,7 +74,11 @@ def _privacy(claim: PrivacyClaim) -> list[str]:
         f"{claim.spent:.4f} spent)."
     )
     if not claim.leaks and claim.epsilon < math.inf:
-        return [f"Privacy: {budget}{_judged(claim.judgement)}", f"In plain words: {meaning(claim)}"]
+        closer = "The closer that is to 1, the less the model shows about anybody."
+        return [
+            f"Privacy: {budget}{_judged(claim.judgement)}",
+            f"In plain words: {meaning(claim)} {closer}",
+        ]
     if not claim.leaks:
         return []
     lines = [f"NOT PRIVATE: {'; '.join(claim.leaks)}."]
@@ -89,10 +93,7 @@ def meaning(claim: PrivacyClaim) -> str:
     done = f"to change {who}" if claim.relation == "replace_one" else f"{who} more or less"
     times = f"{math.exp(min(claim.epsilon, 700.0)):.3g} times as likely (e to the power of epsilon)"
     delta = f", but for a probability of {claim.delta:g}" if claim.delta else ""
-    return (
-        f"{done} makes no result of the fit more than {times}{delta}. The closer to 1, the less "
-        "the model shows about anybody."
-    )
+    return f"{done} makes no result of the fit more than {times}{delta}."
 
 
 def _found(claim: PrivacyClaim) -> list[str]:

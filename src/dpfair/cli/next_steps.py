@@ -55,7 +55,7 @@ def advice(model: PrivateClassifier) -> list[str]:
             "state rows in the schema, if the number of records may be public: the fit is then "
             "planned for it"
         )
-    if model.epsilon < LARGE_EPSILON:
+    if certificate.privacy.epsilon < LARGE_EPSILON:
         found.append("use more records, or a larger --epsilon if that is acceptable")
     if hasattr(model, "rule_settings") and model.rule_settings.tolerance < 1:
         found.append(

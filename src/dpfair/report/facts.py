@@ -65,7 +65,7 @@ def headline_facts(model: Any) -> list[Fact]:
     privacy, fairness = model.certificate_.privacy, model.certificate_.fairness
     budget, delta = f"ε = {wording.cost(privacy.epsilon)}", f"δ = {privacy.delta:g}"
     if privacy.private:
-        note = f"{delta}, for {privacy.unit}: {meaning(privacy)}"
+        note = f"{delta}, for {privacy.unit}: {meaning(privacy)[:-1]}"
         facts = [_graded("Privacy", budget, note, privacy.judgement)]
     else:
         facts = [Fact("Is it private?", "NO", "NOT PRIVATE, see above", "bad")]

@@ -67,7 +67,9 @@ def _wanted(model: PrivateClassifier) -> list[Line]:
     allowed = f"a gap of at most {tolerance}" if fairness.tolerance else "equal rates"
     if notion.ratio:
         allowed = f"a smallest rate of {1 - fairness.tolerance:.4g} of the largest"
-    allowed += " by the counts. What is certain about new records is the certified number below"
+    allowed += " by the counts"
+    if fairness.gap_bound is not None:
+        allowed += ". What is certain about new records is the certified number below"
     lines = []
     if len(fairness.groups) > 1:
         lines.append(Line("Fairness", f"{notion.title}: the rule aims at {allowed}"))

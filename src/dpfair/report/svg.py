@@ -106,7 +106,7 @@ def frontier_plot(
     kinds += [("before", "certified")] if len(curves) > 1 else []
     kinds += [("own", "this model")] if own else []
     kinds += [("sure", "this model, certified")] if certified else []
-    _legend(svg, [(kind, words, 6 + 90 * i) for i, (kind, words) in enumerate(kinds)])
+    _legend(svg, [(kind, words, 6 + 100 * i) for i, (kind, words) in enumerate(kinds)])
     _axis(svg, across, bottom, left=0.08)
     _text(svg, "gap between groups →", "100%", bottom + 36, "tick", "end")
     _text(svg, "accuracy ↑", "0%", bottom + 36, "tick", "start")
