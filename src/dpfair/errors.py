@@ -6,6 +6,9 @@ categories, which are public.
 
 from __future__ import annotations
 
+import sys
+import warnings
+
 __all__ = [
     "AccuracyWarning",
     "BudgetError",
@@ -23,6 +26,7 @@ __all__ = [
     "ReceiptError",
     "SchemaError",
     "WeakPrivacyWarning",
+    "warn",
 ]
 
 
@@ -88,3 +92,11 @@ class LedgerTamperedError(LedgerFileError):
 
 class PaidBeforeError(InputError):
     """A job was charged before under the same key; its noise is not drawn a second time."""
+
+
+def warn(text: str, kind: type[Warning]) -> None:
+    """Warn at the line that called dpfair, however deep inside dpfair the reason is."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and f"{frame.f_globals.get('__name__')}.".startswith("dpfair."):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, kind, stacklevel=level)

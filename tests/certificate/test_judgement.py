@@ -145,7 +145,7 @@ def test_every_promise_is_printed_with_its_grade_and_its_rule(certificate):
     assert "n = 6,000 records" in text
     assert f"estimated {certificate.fairness.constant_accuracy:.4f}. The model is more" in text
     unsure = replace(certificate, fairness=replace(certificate.fairness, beats_constant=False))
-    assert "It is NOT CERTAIN that the model is more accurate." in str(unsure)
+    assert "It is NOT CERTAIN that the model is more accurate: this number" in str(unsure)
 
 
 def test_what_is_not_promised_has_no_grade(certificate):

@@ -69,13 +69,47 @@ def test_the_promise_names_what_is_compared(notion, promise):
     sentence = said("Fairness", chosen_claim(notion=notion, tolerance=0.1))
     assert sentence.startswith("Fairness: with 95% confidence, ")
     assert promise in sentence
-    assert "with a declared group and label, on average over the rule's coins." in sentence
+    assert "with a declared group and label, on average over the decisions that" in sentence
 
 
 def test_many_groups_are_counted_not_listed():
     claim = replace(chosen_claim(), groups=tuple("abcdef"), undeclared={})
-    assert "any two groups (of 6)" in said("Fairness", claim)
+    assert "any two groups (6 in all)" in said("Fairness", claim)
     assert "with a declared group, on" in said("Fairness", claim)
+
+
+def test_the_groups_are_named_with_their_column():
+    claim = replace(chosen_claim(), groups=("no", "yes"), column="afam")
+    assert "any two groups of afam (no, yes) differ" in said("Fairness", claim)
+    assert claim.group_names == ("afam = no", "afam = yes")
+    assert replace(claim, column="").group_names == ("no", "yes")
+
+
+def test_epsilon_has_a_plain_meaning():
+    assert "one record more or less makes no result of the fit more than 2.72 times as" in said(
+        "In plain words"
+    )
+    assert "but for a probability of 1e-05" in said("In plain words")
+    replaced = replace(privacy_claim(unit="every person (column 'id')"), relation="replace_one")
+    assert "to change one person makes" in "".join(sentences(replaced, chosen_claim()))
+    assert said("In plain words", leaks=["a"]) == ""
+
+
+def test_a_constant_model_is_equal_and_decides_nothing():
+    claim = replace(chosen_claim(), constant="everybody", gap_bound=0.0)
+    assert said("Fairness", claim).startswith(
+        "Fairness: the model accepts everybody, so it decides nothing; with 95% confidence"
+    )
+
+
+def test_what_makes_a_model_useless_comes_first():
+    shares = {"label": (0.99, (0.97, 1.0))}
+    claim = replace(chosen_claim(), undeclared=shares, labels=("bad", "good"))
+    first, *_ = sentences(privacy_claim(), claim)
+    assert first.startswith("OF NO USE: nearly all labels are none of bad, good (an estimated 0.99")
+    assert "dpfair check" in first
+    groups = replace(claim, undeclared={"group": (0.99, (0.97, 1.0))}, column="sex")
+    assert "nearly all groups of sex are none of f, m" in said("OF NO USE", groups)
 
 
 def test_what_is_not_certified_has_a_reason_and_an_estimate():

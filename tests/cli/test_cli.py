@@ -53,8 +53,8 @@ def test_fit_prints_one_object_with_the_promised_fields(folder, capsys):
     assert (result["method"], result["title"]) == ("fair", "Score thresholds, certified")
     assert result["certificate"]["notion"] == "demographic_parity"
     assert 0.5 < result["certificate"]["accuracy_bound"] < 1
-    # Without a seed: 0.13 to 0.21 in 150 fits.
-    assert 0 < result["certificate"]["gap_bound"] < 0.3
+    # Without a seed: 0.05 to 0.08 in 50 fits, and 0 if noise leads to a constant rule.
+    assert 0 <= result["certificate"]["gap_bound"] < 0.3
     assert result["certificate"]["confidence"] == 0.95
     assert result["certificate"]["certified"] is True
     assert [e["scope"] for e in result["ledger"]] == ["train"] * 3 + ["release"] * 2

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from sample_tables import PEOPLE
 
-from dpfair.data.describe import fact_rows, facts_phrase, facts_tables
+from dpfair.data.columns import Categorical, Levels, Numeric
+from dpfair.data.describe import fact_rows, facts_phrase, facts_tables, found_phrases
 from dpfair.data.schema import Schema
 
 PAGE = Path(__file__).parents[2] / "docs" / "schema.md"
@@ -82,6 +83,31 @@ def test_declared_facts_that_are_not_used_are_marked(encodings, unused):
     marked = {text.split(" ")[0] for text in listed if text.endswith(" (declared, not used)")}
     assert marked == unused
     assert len(listed) == 15
+
+
+def test_found_facts_are_not_called_declared_and_only_what_is_true_is_listed():
+    found = Numeric(
+        "debt", (0, 9), 2, 1, (3,), spiky=False, found=("center", "scale", "edges", "spiky")
+    )
+    described = fact_rows(Schema((found,), Levels("y", ("0", "1"))), {"binned"})
+    assert described[-1][2] == (
+        "0 to 9; center 2 (found privately, not used); scale 1 (found privately, not used); "
+        "cut points 3 (found privately)"
+    )
+
+
+def test_columns_without_edges_or_categories_are_not_counted_as_found():
+    one = Numeric("a", (0, 9), edges=(3,), found=("edges",))
+    none = Numeric("b", (0, 9), edges=(), found=("edges",))
+    words = Categorical("c", found=("values",))
+    schema = Schema((one, none, words), Levels("y", ("0", "1")))
+    assert found_phrases(schema) == (
+        "bin edges of 1 of 2 columns (none can be seen in the others)",
+        "categories of none of 1 column (none can be seen)",
+    )
+    rows = {name: facts for name, _, facts in fact_rows(schema)}
+    assert rows["b"].endswith("no cut points (found privately)")
+    assert rows["c"] == "no categories (found privately)"
 
 
 def test_derived_facts_are_listed_where_they_are_used():

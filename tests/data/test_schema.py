@@ -55,3 +55,8 @@ def test_groups_formed_by_the_label_are_refused_as_that():
         Schema.from_dict(same)
     with pytest.raises(SchemaError, match="'repaid': the groups need a column of their own"):
         Schema.from_dict(LOANS).with_sensitive("repaid")
+
+
+def test_an_error_shows_a_schema_in_a_few_words(loan_schema):
+    shown = repr(loan_schema)
+    assert shown == f"Schema({len(loan_schema.columns)} columns, label='repaid', sensitive='sex')"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -103,6 +104,17 @@ def test_bins_of_columns_with_bounds_are_found_if_there_are_enough_records(rows)
     assert "discover" not in off
 
 
+def test_a_column_without_a_readable_number_is_warned_about():
+    X, y = people(3000)
+    unreadable = X.with_columns(age=X["age"].cast(str) + ",5")
+    model = PrivateFairClassifier(3, schema=KINDS, random_state=0)
+    with pytest.warns(AccuracyWarning, match="Column 'age' seems to hold no numbers"):
+        model.fit(unreadable, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", AccuracyWarning)
+        model.fit(X, y)
+
+
 def test_a_small_table_is_warned_about():
     X, y = people(300)
     with pytest.warns(AccuracyWarning, match="declare what you know"):
@@ -177,7 +189,8 @@ def test_records_without_a_word_or_number_name_nothing():
     table = pl.DataFrame({"age": ["?"] * 300, "job": [None] * 300, "gain": [np.nan] * 300})
     discovery = Discovery(KINDS, 5.0, 1e-3)
     receipt = Ledger(100, 0.1, noise=Noise(1)).charge(discovery.event, scope="", purpose="find")
-    found = discovery.find(encode(table, replace(KINDS, sensitive=None)), receipt)
+    with pytest.warns(AccuracyWarning, match="'(age|gain)' seems to hold no numbers"):
+        found = discovery.find(encode(table, replace(KINDS, sensitive=None)), receipt)
     assert found.categorical[0].values == ()
     assert found.numeric[0].edges == ()
 

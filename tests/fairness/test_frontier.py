@@ -11,7 +11,7 @@ import pytest
 from dpfair.errors import FairnessWarning, InputError
 from dpfair.fairness.bounds.bands import accuracy_bound, band_bound
 from dpfair.fairness.choice import best_rule
-from dpfair.fairness.frontier import FRONTIER_TOLERANCES, frontier
+from dpfair.fairness.frontier import FRONTIER_TOLERANCES, best_allowed, frontier
 from dpfair.fairness.goal import Goal
 from dpfair.fairness.notions import NOTIONS
 from dpfair.fairness.release import Release
@@ -46,6 +46,26 @@ def test_more_tolerance_is_more_accurate(notion):
         assert point.gap <= point.tolerance + 1e-7
         assert point.gap_bound > point.gap
         assert point.accuracy_bound < point.accuracy
+
+
+@pytest.mark.parametrize("notion", ["demographic_parity", "equalized_odds"])
+def test_estimates_do_not_fall_where_more_is_allowed(notion):
+    rng, fell = np.random.default_rng(0), 0
+    goals = [Goal(NOTIONS[notion], tolerance) for tolerance in FRONTIER_TOLERANCES]
+    for _ in range(20):
+        clean = release_of()
+        counts = clean.counts + rng.laplace(scale=20, size=clean.counts.shape).astype(int)
+        noisy = Release(clean.groups, (0.25, 0.5, 0.75), counts, (0.05,) * 2, None, "")
+        found = frontier(noisy, goals, 0.95, smallest=0)
+        fell += [p.accuracy for p in found] != sorted(p.accuracy for p in found)
+        best = best_allowed(found)
+        assert [p.accuracy for p in best] == sorted(p.accuracy for p in best)
+        assert [p.tolerance for p in best] == list(FRONTIER_TOLERANCES)
+        for point in best:
+            source = point.tolerance if point.found_for is None else point.found_for
+            assert point.rule == found[FRONTIER_TOLERANCES.index(source)].rule
+            assert point.gap <= point.tolerance + 1e-7
+    assert fell
 
 
 def test_points_are_the_best_rules_with_their_bounds():

@@ -155,7 +155,7 @@ def test_a_hundred_groups_are_the_most(loan_schema):
     [
         (3, 200_000, 2, True),
         (3, 200_001, 2, False),
-        (3, None, 2, True),
+        (3, None, 2, False),
         (3, 3000, 2, False),
         (1, 90_000, 2, False),
         (1, 110_000, 2, True),

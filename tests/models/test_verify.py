@@ -40,6 +40,7 @@ def test_a_paid_model_and_its_ledger_verify(folder):
     assert [c.name for c in checks] == [
         "rule",
         "certificate",
+        "grades",
         "plan",
         "account",
         "privacy",

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 import warnings
 from html.parser import HTMLParser
+from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
 import polars as pl
 import pytest
 
+import dpfair
 from dpfair import (
     Algorithm2,
     DPFermi,
@@ -24,6 +26,9 @@ from dpfair.certificate.text import round_down, round_up
 from dpfair.errors import InputError
 from dpfair.report import render_report, write_report
 from dpfair.report.account import scope_costs
+from dpfair.report.bounds import frontier_of
+from dpfair.report.rules import OTHERWISE, RULES
+from dpfair.report.svg import frontier_plot
 
 ATTACK = "<script>alert(1)</script>"
 VOID = {"meta", "link", "br", "hr", "img", "input"}
@@ -193,7 +198,8 @@ def test_the_numbers_are_on_the_page(model):
         assert f"{count:,}" in page.text
     steps = r"50 x discrete Gaussian, noise multiplier [\d.]+, all records of the"
     assert re.search(steps, page.text)
-    assert "discrete Laplace, ε = 3 per table" in page.text
+    for epsilon in ("2.25", "0.75"):  # the rule's decisions, and scores for other rules
+        assert f"discrete Laplace, ε = {epsilon} per table" in page.text
     assert "plan the rates of the groups" in page.text
     for point in model.frontier():
         if point.gap < point.tolerance - 1e-6:
@@ -239,11 +245,11 @@ def test_odds_show_both_rates_and_a_ratio_shows_a_ratio():
     for name, values in odds.certificate_.fairness.values.items():
         assert f"{name[0].upper()}{name[1:]} of each group" in text
         assert all(f"{value:.1%}" in text for value in values)
-    assert "equalized odds; a gap of 0.02 is allowed" in text
+    assert "equalized odds: the rule aims at a gap of at most 0.02 by the counts" in text
     ratio = fitted(rule={"notion": "parity_ratio", "tolerance": 0.2, "capacity": 0.4})
     text = Page(render_report(ratio)).text
     assert f"≥ {round_down(1 - ratio.certificate_.fairness.gap_bound)}" in text
-    assert "the smallest rate must be 0.8 of the largest" in text
+    assert "the rule aims at a smallest rate of 0.8 of the largest by the counts" in text
     assert "at most 40.0% of all records" in text
 
 
@@ -304,8 +310,11 @@ def test_every_group_has_its_rows(any_model):
     text = render_report(any_model)
     counted = bool(any_model.fitted_.releases)
     assert ("released no counts" in text) != counted
-    for name in any_model.certificate_.fairness.groups:
-        assert (text.count(f'<th scope="row">{name}</th>') >= 2) == counted
+    claim = any_model.certificate_.fairness
+    for name, with_column in zip(claim.groups, claim.group_names, strict=True):
+        shown = text.count(f'<th scope="row">{name}</th>')
+        shown += text.count(f'<th scope="row">{with_column}</th>')
+        assert (shown >= 2) == counted
 
 
 def test_an_evaluation_is_marked_internal_and_absent_otherwise(model):
@@ -336,3 +345,24 @@ def test_scopes_cost_what_the_ledger_charged(model, seeded):
         costs = scope_costs(fit.ledger_.entries, claim.relation, tight=tight).values()
         total = max(costs) if tight else sum(costs)
         assert total == pytest.approx(claim.spent, abs=1e-6)
+
+
+def test_the_page_has_the_rules_of_the_documentation(model):
+    docs = Path(dpfair.__file__).parents[2] / "docs" / "certificates.md"
+    text, page = docs.read_text(), Page(render_report(model)).text
+    for rules in RULES:
+        assert f"| {' | '.join(rules.headings)} |" in text
+        for row in rules.rows:
+            assert f"| {' | '.join(row)} |" in text
+            assert all(cell in page for cell in row)
+    assert OTHERWISE in page
+
+
+def test_the_picture_of_other_rules_shows_what_is_certified(model):
+    fairness = model.certificate_.fairness
+    picture = frontier_of(model).plot
+    assert picture.count('class="sure"') == 2  # in the legend, too
+    assert "this model, certified" in picture
+    estimated = frontier_plot([[(0.0, 0.8)]], (0.0, 0.8), "none")
+    assert 'class="sure"' not in estimated
+    assert fairness.gap_bound is not None

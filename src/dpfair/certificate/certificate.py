@@ -17,6 +17,9 @@ __all__ = ["Certificate"]
 class Certificate:
     """The privacy and the fairness claim of one model.
 
+    The numbers are attributes of the claims, such as ``privacy.epsilon``, ``fairness.gap_bound``
+    and ``fairness.accuracy_bound``; docs/certificates.md lists them.
+
     Examples
     --------
     >>> from dpfair import PrivateFairClassifier, load_adult

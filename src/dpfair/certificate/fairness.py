@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-
-import numpy as np
 
 from dpfair.certificate.judgement import (
     Judgement,
@@ -15,9 +14,10 @@ from dpfair.certificate.judgement import (
     judge_ratio,
     room_for_gap,
 )
+from dpfair.fairness.bounds.bands import interval_gap
 from dpfair.fairness.notions import NOTIONS
 from dpfair.fairness.rates import Interval
-from dpfair.fairness.undeclared import many_undeclared
+from dpfair.fairness.undeclared import many_undeclared, mostly_undeclared
 
 __all__ = ["NO_GROUPS", "PARITY", "FairnessClaim", "named_pairs"]
 
@@ -64,6 +64,8 @@ class FairnessClaim:
         ``"everybody"`` or ``"nobody"``, if the rule accepts them whatever their score; else empty.
     other_goal
         What the rule was asked for besides accuracy, such as unequal costs; else empty.
+    column, labels
+        The column of the groups, and the two declared label values; empty if not known.
     values, intervals
         Per statistic of the notion, the estimate and the interval of each group.
     rates_before, rates_after, before, after
@@ -98,6 +100,8 @@ class FairnessClaim:
     irregular: tuple[float, Interval | None] | None = None
     constant: str = ""
     other_goal: str = ""
+    column: str = ""
+    labels: tuple[str, ...] = ()
 
     @classmethod
     def nothing(
@@ -118,8 +122,8 @@ class FairnessClaim:
     def from_json(cls, data: Mapping[str, Any]) -> FairnessClaim:
         """Read a claim back from plain data."""
         fields = dict(data)
-        for key in ("groups", "rates_before", "rates_after"):
-            fields[key] = tuple(fields[key])
+        for key in ("groups", "rates_before", "rates_after", "labels"):
+            fields[key] = tuple(fields.get(key, ()))
         if fields["changes"] is not None:
             fields["changes"] = tuple(fields["changes"])
         for key in ("before", "after"):
@@ -133,17 +137,31 @@ class FairnessClaim:
         return cls(**fields)
 
     @property
+    def group_names(self) -> tuple[str, ...]:
+        """The groups with their column, such as ``sex = f``: a value alone may say little."""
+        return tuple(f"{self.column} = {group}" if self.column else group for group in self.groups)
+
+    @property
+    def mostly_undeclared(self) -> str:
+        """``"group"`` or ``"label"``, if nearly no record has a declared one; else empty."""
+        for kind, (share, ends) in self.undeclared.items():
+            counted = kind != "group" or len(self.groups) > 1  # otherwise no group is declared
+            if counted and mostly_undeclared(share, ends):
+                return kind
+        return ""
+
+    @property
     def gap_judgement(self) -> Judgement | None:
         """How much the certified gap promises; None without one."""
         if self.gap_bound is None:
             return None
         if self.constant:
-            return Judgement(
-                "vacuous", f"the model accepts {self.constant}, so its gap says nothing"
-            )
-        notion, before = NOTIONS[self.notion], self.rates_before
+            return Judgement("vacuous", f"the model accepts {self.constant}, so it decides nothing")
+        notion, before = NOTIONS[self.notion], self.before
         comparable = len(before) > 1 and notion.statistics == PARITY.statistics
-        own = notion.gap(np.array([before])) if comparable and not self.other_goal else None
+        own = None
+        if comparable and not self.other_goal:
+            own = largest_gap(before, ratio=notion.ratio)
         if notion.ratio:
             ratio = None if own is None else 1 - own
             judged = judge_ratio(1 - self.gap_bound, self.confidence, ratio)
@@ -160,7 +178,7 @@ class FairnessClaim:
         if self.other_goal:
             return None
         if self.constant:
-            return Judgement("vacuous", "the model is a constant rule itself")
+            return Judgement("vacuous", f"the model accepts {self.constant}, so it decides nothing")
         return self._of_declared(
             judge_accuracy(
                 self.accuracy_bound,
@@ -173,11 +191,23 @@ class FairnessClaim:
 
     def _of_declared(self, judged: Judgement) -> Judgement:
         """The judgement, weak at best if the counts leave out many records."""
+        if kind := self.mostly_undeclared:
+            return judged.at_best("vacuous", f"nearly no record has a declared {kind}")
         for kind, (share, ends) in self.undeclared.items():
             if many_undeclared(share, ends):
                 rule = f"an estimated {share:.4f} of the records have no declared {kind}"
                 judged = judged.at_best("weak", rule)
         return judged
+
+
+def largest_gap(rates: Sequence[Interval], *, ratio: bool) -> float:
+    """The largest gap between two groups whose rates are in these intervals.
+
+    >>> largest_gap([(0.1, 0.2), (0.4, 0.5)], ratio=False)
+    0.4
+    """
+    ends = [(rates[a][1], rates[b][0]) for a, b in itertools.permutations(range(len(rates)), 2)]
+    return max(interval_gap(high, low, ratio=ratio) for high, low in ends)
 
 
 def named_pairs(

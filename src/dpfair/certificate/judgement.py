@@ -11,17 +11,18 @@ Privacy
 Gap
     Strong up to 0.05, moderate up to 0.1, weak above, with less for rates that leave less room (a
     fifth and a half of it) and for scorers that are fair already (half of their gap). Vacuous if
-    the bound leaves all the room, or is no smaller than the gap of the scorer alone.
+    the bound leaves all the room, or is no smaller than the gap of the scorer alone. That gap is
+    the largest one that the same counts allow: a noisy estimate would decide by chance.
 Ratio
     Strong from 0.9 on, moderate from 0.8 on (the four-fifths rule), weak below; vacuous if it is
-    zero or no larger than the ratio of the scorer alone.
+    zero or no larger than the smallest ratio that the counts allow for the scorer alone.
 Accuracy
     Against the better constant rule: strong with a quarter fewer errors, moderate if better, weak
     if that is not certain, vacuous if not even the estimate is better or a coin does as well.
 
 A bound with a confidence below 90% is weak at best, and vacuous below 50%. It is weak at best, too,
-if many records are undeclared. The gap and the accuracy of a model that accepts everybody or nobody
-are vacuous.
+if many records are undeclared, and vacuous if nearly all are. The gap and the accuracy of a model
+that accepts everybody or nobody are vacuous.
 """
 
 from __future__ import annotations
@@ -114,16 +115,20 @@ def room_for_gap(statistics: Iterable[Sequence[float]]) -> float:
 
 
 def judge_gap(
-    bound: float, confidence: float, *, room: float = 1.0, before: float | None = None
+    bound: float,
+    confidence: float,
+    *,
+    room: float = 1.0,
+    before: float | None = None,
 ) -> Judgement:
     """The grade of an upper bound on a difference.
 
-    ``before`` is the estimated gap of the scorer alone, if it is known.
+    ``before`` is the largest gap of the scorer alone that the counts allow, if it is known.
 
     >>> judge_gap(0.015, 0.95, room=0.2, before=0.18).rule
     'at most a fifth of 0.2000, the gap that would give one group the rate 0 or 1'
-    >>> judge_gap(0.3, 0.95, room=0.5, before=0.2).rule
-    'the scorer alone has an estimated gap of 0.2000'
+    >>> judge_gap(0.3, 0.95, room=0.5, before=0.25).rule
+    'the scorer alone has a gap of at most 0.2500, by the same counts'
     >>> judge_gap(1.0, 0.95).grade, judge_gap(0.02, 0.95, room=0.02).grade
     ('vacuous', 'vacuous')
     """
@@ -131,14 +136,16 @@ def judge_gap(
     strong = min((0.05, "0.05"), (room / 5, f"a fifth of {edge}"))
     limits = [(0.1, "0.1"), (room / 2, f"half of {edge}")]
     if before is not None:
-        limits.append((before / 2, f"half of {before:.4f}, the gap of the scorer alone"))
+        most = f"{before:.4f}, the largest gap of the scorer alone that the counts allow"
+        limits.append((before / 2, f"half of {most}"))
     moderate = min(limits)
     if bound >= room:
         judged = Judgement("vacuous", f"not below {edge}")
     elif bound <= strong[0]:
         judged = Judgement("strong", f"at most {strong[1]}")
     elif before is not None and bound >= before:
-        judged = Judgement("vacuous", f"the scorer alone has an estimated gap of {before:.4f}")
+        own = f"a gap of at most {before:.4f}, by the same counts"
+        judged = Judgement("vacuous", f"the scorer alone has {own}")
     elif bound <= moderate[0]:
         within = f"more than {strong[1]}, and at most {moderate[1]}"
         if strong[1].endswith(edge) and moderate[1].endswith(edge):
@@ -150,7 +157,9 @@ def judge_gap(
 
 
 def judge_ratio(ratio: float, confidence: float, before: float | None = None) -> Judgement:
-    """The grade of a lower bound on the ratio of two rates; ``before`` is the scorer's own.
+    """The grade of a lower bound on the ratio of two rates.
+
+    ``before`` is the smallest ratio of the scorer alone that the counts allow, if it is known.
 
     >>> judge_ratio(0.83, 0.95, before=0.5)
     Judgement(grade='moderate', rule='at least 0.8 (the four-fifths rule)')
@@ -162,7 +171,8 @@ def judge_ratio(ratio: float, confidence: float, before: float | None = None) ->
     elif ratio >= 0.9:
         judged = Judgement("strong", "at least 0.9")
     elif before is not None and ratio <= before:
-        judged = Judgement("vacuous", f"the scorer alone has an estimated ratio of {before:.4f}")
+        own = f"a ratio of at least {before:.4f}, by the same counts"
+        judged = Judgement("vacuous", f"the scorer alone has {own}")
     elif ratio >= 0.8:
         judged = Judgement("moderate", "at least 0.8 (the four-fifths rule)")
     else:
@@ -182,14 +192,14 @@ def judge_accuracy(
 
     >>> against = {"estimate": 0.84, "constant": 0.75}
     >>> judge_accuracy(0.83, 0.95, **against, beats_constant=True).rule
-    'at least a quarter fewer errors than a constant rule (0.7500 right)'
+    'at least a quarter fewer errors than a constant rule (an estimated 0.7500 right)'
     >>> judge_accuracy(0.74, 0.95, **against, beats_constant=False).grade
     'weak'
     >>> judge_accuracy(0.0, 0.95, **against, beats_constant=False).rule
     'not above 0.5, which a coin reaches'
     """
     known = constant if constant is not None else 0.5
-    rule = f"a constant rule ({known:.4f} right)"
+    rule = f"a constant rule (an estimated {known:.4f} right)"
     if bound <= 0.5:
         judged = Judgement("vacuous", "not above 0.5, which a coin reaches")
     elif estimate <= known:

@@ -10,10 +10,11 @@ import math
 from dpfair.certificate.fairness import FairnessClaim
 from dpfair.certificate.judgement import Judgement
 from dpfair.certificate.privacy import PrivacyClaim
+from dpfair.data.facts import listing
 from dpfair.fairness.notions import NOTIONS
 from dpfair.fairness.undeclared import many_undeclared
 
-__all__ = ["round_down", "round_up", "sentences"]
+__all__ = ["meaning", "round_down", "round_up", "sentences"]
 
 _NEIGHBOURS = {"add_remove": "add/remove", "replace_one": "replace one"}
 _NOT_MET = 0.005  # an estimated gap that exceeds the tolerance by more is reported
@@ -22,6 +23,7 @@ _NOT_MET = 0.005  # an estimated gap that exceeds the tolerance by more is repor
 def sentences(privacy: PrivacyClaim, fairness: FairnessClaim) -> list[str]:
     """Two claims in plain words, one line per promise or warning."""
     return [
+        *_of_no_use(fairness),
         *_privacy(privacy),
         *_gap(fairness),
         *_tolerance(fairness),
@@ -52,18 +54,46 @@ def round_down(bound: float, digits: int = 4) -> str:
     return f"{math.floor(bound * 10**digits) / 10**digits:.{digits}f}"
 
 
+def _of_no_use(claim: FairnessClaim) -> list[str]:
+    kind = claim.mostly_undeclared
+    if not kind:
+        return []
+    column = f" of {claim.column}" if kind == "group" and claim.column else ""
+    known = listing(claim.labels if kind == "label" else claim.groups, 5)
+    return [
+        f"OF NO USE: nearly all {kind}s{column} are none of {known} (an estimated "
+        f"{claim.undeclared[kind][0]:.4f} of the records), so nearly nothing was learned. Compare "
+        f"the {kind} values in the schema with those in the table (dpfair check)."
+    ]
+
+
 def _privacy(claim: PrivacyClaim) -> list[str]:
     budget = (
         f"epsilon = {claim.epsilon:g}, delta = {claim.delta:g} for {claim.protects} of "
         f"{claim.unit} ({_NEIGHBOURS[claim.relation]}; {claim.composition} composition, "
         f"{claim.spent:.4f} spent)."
     )
+    if not claim.leaks and claim.epsilon < math.inf:
+        closer = "The closer that is to 1, the less the model shows about anybody."
+        return [
+            f"Privacy: {budget}{_judged(claim.judgement)}",
+            f"In plain words: {meaning(claim)} {closer}",
+        ]
     if not claim.leaks:
-        return [f"Privacy: {budget}{_judged(claim.judgement)}"] if claim.epsilon < math.inf else []
+        return []
     lines = [f"NOT PRIVATE: {'; '.join(claim.leaks)}."]
     if 0 < claim.spent < math.inf:
         lines.append(f"Account (not a promise): {budget}")
     return lines
+
+
+def meaning(claim: PrivacyClaim) -> str:
+    """What epsilon and delta say about one record or person, for readers who are not experts."""
+    who = "one person" if "person" in claim.unit else "one record"
+    done = f"to change {who}" if claim.relation == "replace_one" else f"{who} more or less"
+    times = f"{math.exp(min(claim.epsilon, 700.0)):.3g} times as likely (e to the power of epsilon)"
+    delta = f", but for a probability of {claim.delta:g}" if claim.delta else ""
+    return f"{done} makes no result of the fit more than {times}{delta}."
 
 
 def _found(claim: PrivacyClaim) -> list[str]:
@@ -72,7 +102,9 @@ def _found(claim: PrivacyClaim) -> list[str]:
 
 def _gap(claim: FairnessClaim) -> list[str]:
     if claim.gap_bound is not None:
-        return [f"Fairness: {_promise(claim, claim.gap_bound)}{_judged(claim.gap_judgement)}"]
+        same = f"the model accepts {claim.constant}, so it decides nothing; "
+        promise = f"{same if claim.constant else ''}{_promise(claim, claim.gap_bound)}"
+        return [f"Fairness: {promise}{_judged(claim.gap_judgement)}"]
     lines = [f"Fairness: NOT CERTIFIED, because {claim.reason}."]
     if claim.gap_estimate is not None and len(claim.groups) > 1:
         larger = "" if claim.constant else " On new records it is usually larger."
@@ -86,15 +118,17 @@ def _gap(claim: FairnessClaim) -> list[str]:
 def _promise(claim: FairnessClaim, bound: float) -> str:
     notion = NOTIONS[claim.notion]
     rates = " or the ".join(statistic.plural for statistic in notion.statistics)
-    groups = ", ".join(claim.groups) if len(claim.groups) <= 5 else f"of {len(claim.groups)}"
+    of = f" of {claim.column}" if claim.column else ""
+    groups = ", ".join(claim.groups) if len(claim.groups) <= 5 else f"{len(claim.groups)} in all"
     differ = f"differ by at most {round_up(bound)}"
     if notion.ratio:
         differ = f"have a ratio of at least {round_down(1 - bound)}"
     # Releases without labels count everybody of a declared group.
     known = "group and label" if "label" in claim.undeclared else "group"
     return (
-        f"with {100 * claim.confidence:.10g}% confidence, the {rates} of any two groups ({groups}) "
-        f"{differ} on new records with a declared {known}, on average over the rule's coins."
+        f"with {100 * claim.confidence:.10g}% confidence, the {rates} of any two groups{of} "
+        f"({groups}) {differ} on new records with a declared {known}, on average over the "
+        "decisions that the rule leaves to chance."
     )
 
 
@@ -106,7 +140,7 @@ def _tolerance(claim: FairnessClaim) -> list[str]:
     if estimate <= claim.tolerance + _NOT_MET:
         return []
     return [
-        f"Tolerance: a gap of {claim.tolerance:g} is allowed, and the estimate of "
+        f"Tolerance: a gap of {claim.tolerance:g} was asked for, and the estimate of "
         f"{estimate:.4f} is LARGER. {_why_larger(claim)}"
     ]
 
@@ -120,8 +154,8 @@ def _why_larger(claim: FairnessClaim) -> str:
 def _undeclared(claim: FairnessClaim) -> list[str]:
     lines, few = [], []
     for kind, (share, ends) in claim.undeclared.items():
-        if kind == "group" and len(claim.groups) < 2:
-            continue  # no groups are declared at all
+        if kind == claim.mostly_undeclared or (kind == "group" and len(claim.groups) < 2):
+            continue  # said already, or no groups are declared at all
         if many_undeclared(share, ends):
             most = "" if ends is None else f" (at most {round_up(ends[1])})"
             lines.append(
@@ -173,7 +207,10 @@ def _against_constant(claim: FairnessClaim) -> str:
         why = f", since {claim.other_goal} was asked for" if claim.other_goal else ""
         return f"The model is estimated to be NO MORE accurate{why}."
     if claim.beats_constant is False:
-        return "It is NOT CERTAIN that the model is more accurate."
+        return (
+            "It is NOT CERTAIN that the model is more accurate: this number is an estimate, too, "
+            "and may be too small."
+        )
     return "The model is estimated to be more accurate, without a promise."
 
 

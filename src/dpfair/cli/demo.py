@@ -96,7 +96,7 @@ def demo(
         print()
         print_styled("NOT PRIVATE: the noise came from a seed.")
     print(f"\nModel:  {model_path}\nReport: {report_path}   (open it in a browser)")
-    print_next_steps(dataset, model_path, report_path, None, private=private)
+    print_next_steps(model, dataset, model_path, report_path, None)
 
 
 def _certified(bound: float | None, printed: Callable[[float], str]) -> str:

@@ -120,6 +120,8 @@ def fit(
 ) -> None:
     """Train a private classifier, make it fair, certify it.
 
+    Exit 1 if nearly no record has a declared label or group, so that the model is of no use.
+
     --mode, --notion, --tolerance, --target, --capacity, --costs, --check-share, --values-epsilon,
     --arithmetic and --composition are short for --set; a method that has no such setting refuses
     them.
@@ -211,6 +213,8 @@ def fit(
     _write(model, out, report)
     if as_json:
         print_json({**fit_summary(model), "earlier": earlier is not None})
+        if model.certificate_.fairness.mostly_undeclared:
+            raise typer.Exit(1)
         return
     if earlier is not None:
         print(f"Earlier result of the job {key!r}; DATA was not read.")
@@ -220,7 +224,8 @@ def fit(
     print_facts([_name_and_text(promise) for promise in promises], promises)
     print()
     print_account(model.ledger_, "Privacy account")
-    if looks_wrong := undeclared_hint(model, data, schema):
+    useless = model.certificate_.fairness.mostly_undeclared
+    if not useless and (looks_wrong := undeclared_hint(model, data, schema)):
         print(looks_wrong)
     for what, path in (("Model", out), ("Report", report)):
         if path is not None:
@@ -229,8 +234,21 @@ def fit(
         from dpfair.cli.paying import ledger_line
 
         print(ledger_line(payer))
-    private = model.certificate_.privacy.private
-    print_next_steps(data, out, report, payer, private=private)
+    if useless:
+        _stop_using(model, useless, data, schema)
+    print_next_steps(model, data, out, report, payer)
+
+
+def _stop_using(model: PrivateClassifier, kind: str, data: str, schema: Path | None) -> None:
+    """End with exit code 1: the fit was paid for, but nobody should decide by this model."""
+    fairness = model.certificate_.fairness
+    known = "/".join(fairness.labels if kind == "label" else fairness.groups)
+    say(
+        f"dpfair: nearly all {kind}s are none of {known}, so the model is of no use. What was paid "
+        f"is spent. Compare the {kind} values of the schema with the file: dpfair check {data} "
+        f"--schema {schema or 'SCHEMA'}"
+    )
+    raise typer.Exit(1)
 
 
 def _name_and_text(promise: str) -> tuple[str, str]:

@@ -54,6 +54,7 @@ def frontier(
                         "gap_bound": point.gap_bound,
                         "accepts": point.rule.constant or None,
                         "own": point.own,
+                        "found_for": point.found_for,
                     }
                     for point in points
                 ],
@@ -84,6 +85,7 @@ def cells(points: Sequence[FrontierPoint]) -> Iterator[tuple[str, ...]]:
         low = "none" if sure is None else f">= {round_down(sure)}"
         high = "none" if worst is None else f"<= {round_up(worst)}"
         notes = [_OWN] if point.own else []
+        notes += [f"the rule for {point.found_for:.4g}"] if point.found_for is not None else []
         notes += [f"accepts {point.rule.constant}"] if point.rule.constant else []
         notes += ["more than is allowed"] if _too_large(point) else []
         numbers = (f"{point.tolerance:.4g}", f"{point.accuracy:.4f}", f"{point.gap:.4f}")

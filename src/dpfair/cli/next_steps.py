@@ -7,9 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from dpfair.methods.base import PrivateClassifier
     from dpfair.privacy.payment import ChargeTo
 
-__all__ = ["next_steps", "print_next_steps"]
+__all__ = ["advice", "next_steps", "print_next_steps"]
+
+LARGE_EPSILON = 10
+"""More than this is a weak promise, and no advice."""
 
 
 def next_steps(
@@ -45,17 +49,47 @@ def next_steps(
     return steps
 
 
+def advice(model: PrivateClassifier) -> list[str]:
+    """What would make a weak certificate stronger, if it is weak; by released numbers only."""
+    certificate = model.certificate_
+    fairness = certificate.fairness
+    judged = (fairness.gap_judgement, fairness.accuracy_judgement)
+    grades = [one.grade for one in judged if one is not None]
+    if fairness.mostly_undeclared or not {"weak", "vacuous"}.intersection(grades):
+        return []  # otherwise the first thing to mend is the schema
+    found = []
+    if model.schema_.rows is None and model.unit is None:
+        found.append(
+            "state rows in the schema, if the number of records may be public: the fit is then "
+            "planned for it"
+        )
+    if certificate.privacy.epsilon < LARGE_EPSILON:
+        found.append("use more records, or a larger --epsilon if that is acceptable")
+    if hasattr(model, "rule_settings") and model.rule_settings.tolerance < 1:
+        found.append(
+            "allow a larger gap by --tolerance, if a rule that decides more is worth it"
+            if fairness.constant
+            else "allow a larger gap by --tolerance, if accuracy matters more"
+        )
+    if getattr(model, "mode", "") == "certified":
+        found.append("with --mode reuse all records train: more accurate, but only an estimate")
+    return found
+
+
 def print_next_steps(
+    fitted: PrivateClassifier,
     data: str,
     model: Path | None,
     report: Path | None,
     payer: ChargeTo | None,
-    *,
-    private: bool,
 ) -> None:
-    """Print the commands; without a file, how to get one."""
+    """Print what would help, and the commands; without a file, how to get one."""
     print()
-    steps = next_steps(data, model, report, payer, private=private)
+    if helps := advice(fitted):
+        print("The certificate promises little. What may help in another fit (which costs again):")
+        print("\n".join(f"  - {line}" for line in helps))
+        print()
+    steps = next_steps(data, model, report, payer, private=fitted.certificate_.privacy.private)
     if not steps:
         print("The model was not written to a file: --out FILE keeps it.")
         return

@@ -121,6 +121,12 @@ def fit_summary(model: PrivateClassifier) -> dict[str, Any]:
     }
 
 
+ONE_SCOPE = (
+    "A record is in one scope only, and costs within a scope are together at most their sum: the "
+    "total is that of the worst scope."
+)
+
+
 def print_account(ledger: Ledger, title: str) -> None:
     """The charges of a ledger, one line each, and their total."""
     rows = account_rows(ledger)
@@ -131,6 +137,8 @@ def print_account(ledger: Ledger, title: str) -> None:
     plain.append(f"  {total:<8} {how:<38} epsilon {spent:>8}   {of}")
     headings = ("scope", "purpose", "epsilon", "delta")
     print_table(headings, rows, plain, title=title, last_is_total=True)
+    if how == "worst scope":
+        print(f"  {ONE_SCOPE}")
 
 
 def undeclared_hint(model: PrivateClassifier, data: str, schema: Path | None) -> str:

@@ -96,12 +96,6 @@ def refuse_unreviewed(schema: Schema, path: Path | None) -> None:
 
 def say_notes(proposal: Proposal) -> None:
     """What a person should know about a proposal, on standard error."""
-    accepted = proposal.accepted
-    mark = "" if accepted.sure else "ASSUMED: "
-    name = proposal.schema.label.name
-    say(f"dpfair: {mark}{name} = {accepted.value} means accepted: {accepted.why}.")
-    for reason, names in proposal.reasons().items():
-        say(f"dpfair: left out ({reason}): {', '.join(names)}.")
     for note in proposal.notes:
         say(f"dpfair: {note}")
 

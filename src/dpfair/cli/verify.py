@@ -46,20 +46,23 @@ def verify(
         rows = [(mark, c.name, c.finding) for mark, c in zip(marks, checks, strict=True)]
         plain = [f"{mark:<7} {name:<12} {finding}" for mark, name, finding in rows]
         print_table(("result", "what", "finding"), rows, [*plain, ""])
-        print_styled(_verdict(consistent=consistent, private=not leaking))
+        vacuous = any("vacuous" in check.finding for check in checks if check.name == "grades")
+        verdict = _verdict(consistent=consistent, private=not leaking, vacuous=vacuous)
+        print_styled(verdict)
     if not passed:
         raise typer.Exit(1)
 
 
-def _verdict(*, consistent: bool, private: bool) -> str:
+def _verdict(*, consistent: bool, private: bool, vacuous: bool) -> str:
     """What a reader who is not an expert may conclude."""
     if not consistent:
         return "NOT VERIFIED: see what FAILED."
     if not private:
         return "The file is consistent, and it says itself that the model is NOT PRIVATE."
+    little = " This is about the claims: the model may be of little use, see the vacuous grades."
     return (
         "Verified: the certificate follows from the counts, the weights and the settings in the "
-        "file. That these are the ones of the fit cannot be checked."
+        f"file. That these are the ones of the fit cannot be checked.{little if vacuous else ''}"
     )
 
 

@@ -270,6 +270,8 @@ class Categorical:
             show=lambda values: (
                 f"{len(values):,} {'category' if len(values) == 1 else 'categories'}: "
                 f"{listing(values)}"
+                if values
+                else "no categories"
             ),
             form="text or numbers",
             doc="The categories. Any other value, also a missing one, is *other*. "

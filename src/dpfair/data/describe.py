@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Any
 
-from dpfair.data.columns import COLUMN_KINDS
+from dpfair.data.columns import COLUMN_KINDS, FOUND
 from dpfair.data.facts import Fact
 from dpfair.data.file_form import FileForm
 from dpfair.data.schema import Schema
 
 __all__ = ["fact_rows", "facts_phrase", "facts_tables", "found_phrases"]
+
+
+LOOKED_FOR = ("edges", "values")
+"""Found facts that may be empty: the counts showed none. Others are then not there at all."""
 
 
 def facts_phrase(schema: Schema, encodings: Collection[str] | None = None) -> str:
@@ -44,39 +48,56 @@ def facts_phrase(schema: Schema, encodings: Collection[str] | None = None) -> st
 def found_phrases(schema: Schema) -> tuple[str, ...]:
     """The facts that were found privately, and of how many columns.
 
+    Where edges or categories were looked for and the noisy counts show none, it says so.
+
     >>> from dpfair.data.columns import Levels, Numeric
     >>> age = Numeric("age", edges=(30,), found=("edges",))
     >>> found_phrases(Schema((age,), Levels("y", ("0", "1"))))
     ('bin edges of 1 column',)
+    >>> debt = Numeric("debt", edges=(), found=("edges",))
+    >>> found_phrases(Schema((age, debt), Levels("y", ("0", "1"))))
+    ('bin edges of 1 of 2 columns (none can be seen in the others)',)
     """
-    counts: dict[str, int] = {}
+    looked_for: dict[str, list[bool]] = {}
     for column in schema.columns:
         for fact in column.facts:
-            if fact.phrase and _found(fact, column) and fact.declared(column):
-                counts[fact.phrase] = counts.get(fact.phrase, 0) + 1
-    return tuple(f"{p} of {n} column{'s' if n > 1 else ''}" for p, n in counts.items())
+            known = fact.declared(column) or fact.name in LOOKED_FOR
+            if fact.phrase and _found(fact, column) and known:
+                seen = fact.name not in LOOKED_FOR or len(getattr(column, fact.name)) > 0
+                looked_for.setdefault(fact.phrase, []).append(seen)
+    return tuple(_of_columns(phrase, seen) for phrase, seen in looked_for.items())
+
+
+def _of_columns(phrase: str, seen: list[bool]) -> str:
+    columns = f"{len(seen)} column{'s' if len(seen) > 1 else ''}"
+    if all(seen):
+        return f"{phrase} of {columns}"
+    if not any(seen):
+        return f"{phrase} of none of {columns} (none can be seen)"
+    return f"{phrase} of {sum(seen)} of {columns} (none can be seen in the others)"
 
 
 def fact_rows(
     schema: Schema, encodings: Collection[str] | None = None
 ) -> list[tuple[str, str, str]]:
-    """(name, kind, public facts) of the table and of every column.
+    """(name, kind, facts) of the table and of every column.
 
     All facts are listed that a schema declares or that ``encodings`` use, such as
-    ``{"binned", "trees"}``; declared facts that they do not use are marked. Without
-    ``encodings``, all facts count as used.
+    ``{"binned", "trees"}``; facts that they do not use are marked. Without ``encodings``, all
+    facts count as used. Facts that were found privately come last, and say so.
     """
     rows = []
-    for fact in schema.facts:
-        for name, part in fact.parts(fact.value(schema)) if fact.declared(schema) else ():
-            rows.append((name, fact.kind, _shown(fact, part, encodings)))
+    for stated in schema.facts:
+        for name, part in stated.parts(stated.value(schema)) if stated.declared(schema) else ():
+            rows.append((name, stated.kind, _shown(stated, part, encodings)))
     for column in schema.columns:
-        shown = [
-            _shown(fact, fact.value(column), encodings)
-            for fact in column.facts
-            if fact.declared(column) or (fact.derived is not None and _used(fact, encodings))
-        ]
-        rows.append((column.name, column.kind, "; ".join(shown)))
+        shown: dict[bool, list[str]] = {False: [], True: []}
+        for fact in column.facts:
+            found = _found(fact, column)
+            known = fact.declared(column) or (fact.derived is not None and _used(fact, encodings))
+            if (known or (found and fact.name in LOOKED_FOR)) and fact is not FOUND:
+                shown[found].append(_shown(fact, fact.value(column), encodings, found=found))
+        rows.append((column.name, column.kind, "; ".join([*shown[False], *shown[True]])))
     return rows
 
 
@@ -104,6 +125,10 @@ def _used(fact: Fact, encodings: Collection[str] | None) -> bool:
     return encodings is None or not fact.used_by or not set(fact.used_by).isdisjoint(encodings)
 
 
-def _shown(fact: Fact, value: Any, encodings: Collection[str] | None) -> str:
+def _shown(
+    fact: Fact, value: Any, encodings: Collection[str] | None, *, found: bool = False
+) -> str:
     text = fact.show(value)
-    return text if _used(fact, encodings) else f"{text} (declared, not used)"
+    if _used(fact, encodings):
+        return f"{text} (found privately)" if found else text
+    return f"{text} ({'found privately' if found else 'declared'}, not used)"

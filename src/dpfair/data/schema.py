@@ -391,6 +391,11 @@ class Schema:
         """The schema as plain data; the reverse of :meth:`from_dict`."""
         return schema_file.to_dict(self)
 
+    def __repr__(self) -> str:
+        """Short, since errors of scikit-learn show a model with all its parameters."""
+        groups = "" if self.sensitive is None else f", sensitive={self.sensitive.name!r}"
+        return f"Schema({len(self.columns)} columns, label={self.label.name!r}{groups})"
+
     def to_toml(self) -> str:
         """The schema as a TOML file that a person can read, edit and keep."""
         return schema_file.to_toml(self)

@@ -31,6 +31,7 @@ from dpfair.data.schema import Schema
 from dpfair.data.text import is_text
 from dpfair.discovery.grids import grid_cells, grid_of
 from dpfair.discovery.numbers import MOST_BINS, USUAL_SHARE, found_numeric
+from dpfair.errors import AccuracyWarning, warn
 from dpfair.privacy.events import DpEvent, ThresholdedDpEvent, compose, step_event
 from dpfair.privacy.histograms import histogram_deviation, noisy_histograms
 from dpfair.privacy.ledger import Receipt
@@ -56,6 +57,9 @@ NAMING_SHARE = 0.02
 # the names of the facts of a word.
 _MOST_WORDS, _MOST_CELLS, _MOST_LETTERS, _MOST_TEXT = 1000, 100_000, 200, 1 << 20
 _NUMBER_TEXT, _WORD_TEXT = 150 * MOST_BINS + 300, 200
+
+_VISIBLE, _ALL_MISSING = 20, 0.95
+"""A column has no numbers if so many are missing, of a number of records that the noise shows."""
 
 FEWEST_ROWS = 2000
 """With fewer declared records, finding facts may cost more accuracy than it brings."""
@@ -167,6 +171,10 @@ class Discovery:
         deviation = histogram_deviation(self._multiplier(1 + len(values)), 1 + len(values))
         named = {column.name: found for column, found in zip(self.named, names, strict=True)}
         found: dict[str, Numeric | Categorical] = {}
+        if total > _VISIBLE * deviation:
+            _warn_unreadable(
+                {c.name: t[-1] / total for c, t in zip(self.numeric, counts[1:], strict=True)}
+            )
         for column, table in zip(self.numeric, counts[1:], strict=True):
             found[column.name] = found_numeric(
                 column,
@@ -185,6 +193,18 @@ class Discovery:
             found[word.name] = listed
         columns = tuple(found.get(c.name, c) for c in self.schema.columns)
         return replace(self.schema, columns=columns)
+
+
+def _warn_unreadable(missing: Mapping[str, float]) -> None:
+    """Warn of columns in which the noisy counts show no number; the counts are paid for."""
+    for name, share in missing.items():
+        if share > _ALL_MISSING:
+            warn(
+                f"Column {name!r} seems to hold no numbers: by the noisy counts, about "
+                f"{min(share, 1):.0%} of its values are missing or no numbers. Check the decimal "
+                "mark of the schema (dpfair check), or delete the column.",
+                AccuracyWarning,
+            )
 
 
 def _single_values(

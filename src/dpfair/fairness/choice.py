@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfair.errors import FairnessWarning, NoRuleError
+from dpfair.errors import FairnessWarning, NoRuleError, warn
 from dpfair.fairness.bounds.placement import place
 from dpfair.fairness.estimate import estimated_masses, labelled_counts
 from dpfair.fairness.goal import Goal
@@ -171,11 +171,10 @@ def _decision(
     constant = _constant(release, choice, goal)
     if constant is not None:
         whom = "everybody" if constant.lottery[0, 0] else "nobody"
-        warnings.warn(
+        warn(
             f"By the released counts, the best fair rule is not clearly better than accepting "
             f"{whom} (by less than two standard errors): the model accepts {whom}.",
             FairnessWarning,
-            stacklevel=4,
         )
         choice, targets = constant, None
     return ChosenRule(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dpfair.errors import FairnessWarning, InputError, NoRuleError
 from dpfair.fairness.bounds.bands import accuracy_bound, band_bound
@@ -13,7 +13,7 @@ from dpfair.fairness.goal import Goal
 from dpfair.fairness.release import Release
 from dpfair.fairness.rules import Rule
 
-__all__ = ["FRONTIER_TOLERANCES", "FrontierPoint", "frontier"]
+__all__ = ["FRONTIER_TOLERANCES", "FrontierPoint", "best_allowed", "frontier"]
 
 FRONTIER_TOLERANCES = (0.0, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 1.0)
 
@@ -30,6 +30,8 @@ class FrontierPoint:
     numbers of its certificate. These bounds were fixed beforehand and are usually tighter, but they
     are not among those that hold at once. Together with the others of its notion, they fail with
     at most twice the probability.
+
+    ``found_for`` is the smaller tolerance whose rule is also the best one for this point, if so.
     """
 
     tolerance: float
@@ -39,6 +41,26 @@ class FrontierPoint:
     gap_bound: float | None
     rule: Rule
     own: bool = False
+    found_for: float | None = None
+
+
+def best_allowed(points: Sequence[FrontierPoint]) -> list[FrontierPoint]:
+    """The points, each with the best rule that its tolerance allows, by the estimates.
+
+    A rule is found by smoothed counts, and its accuracy is estimated by the counts themselves. So a
+    rule that was found for a smaller tolerance may have the higher estimate. It is allowed for a
+    larger tolerance, too.
+    """
+    return [_best(point, points) for point in points]
+
+
+def _best(point: FrontierPoint, points: Sequence[FrontierPoint]) -> FrontierPoint:
+    most = max(point.tolerance, point.gap)
+    allowed = [p for p in points if p.tolerance <= point.tolerance and p.gap <= most]
+    best = max(allowed, key=lambda p: (p.accuracy, p is point))
+    if best.accuracy <= point.accuracy:
+        return point
+    return replace(best, tolerance=point.tolerance, found_for=best.tolerance)
 
 
 def frontier(

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfair.errors import FairnessWarning, InputError
+from dpfair.errors import FairnessWarning, InputError, warn
 from dpfair.fairness.estimate import consistent_counts
 from dpfair.fairness.release import Release
 
@@ -68,7 +67,7 @@ def threshold_classes(
             f"(fewer than about {smallest:g}); merge small groups or declare other groups."
         )
     classes = merge_small(sizes, smallest, families)
-    warnings.warn(_merged_text(release.groups, classes, small), FairnessWarning, stacklevel=4)
+    warn(_merged_text(release.groups, classes, small), FairnessWarning)
     return classes
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfair.errors import FairnessWarning
+from dpfair.data.facts import listing
+from dpfair.data.schema import Schema
+from dpfair.errors import FairnessWarning, warn
 from dpfair.fairness.counting import release_table
 from dpfair.fairness.rates import Interval
 from dpfair.fairness.release import HALF, REUSED, Release
@@ -18,6 +18,7 @@ __all__ = [
     "IRREGULAR",
     "irregular_share",
     "many_undeclared",
+    "mostly_undeclared",
     "release_irregular",
     "undeclared_shares",
     "warn_undeclared",
@@ -28,7 +29,7 @@ IRREGULAR = "count records with irregular values"
 ALL = ("all",)
 """The one group of a table that counts irregular records."""
 
-MANY = 0.02
+MANY, MOST = 0.02, 0.9
 
 
 def undeclared_shares(
@@ -67,16 +68,24 @@ def release_irregular(
     )
 
 
-def warn_undeclared(release: Release, confidence: float) -> None:
+def warn_undeclared(release: Release, confidence: float, schema: Schema) -> None:
     """Warn if by the noisy counts many records have an undeclared group or label."""
+    declared = {"group": schema.groups, "label": schema.label.values}
     for kind, (share, ends) in undeclared_shares(release, confidence).items():
-        if many_undeclared(share, ends):
-            warnings.warn(
+        if mostly_undeclared(share, ends):
+            warn(
+                f"By the noisy counts, about {share:.1%} of the records have none of the declared "
+                f"{kind}s ({listing(declared[kind], 5)}): nearly nothing was learned, and the "
+                "model is of no use. Compare the values in the schema with those in the table: "
+                "dpfair check.",
+                FairnessWarning,
+            )
+        elif many_undeclared(share, ends):
+            warn(
                 f"By the noisy counts, about {share:.1%} of the records have a {kind} that "
                 "the schema does not declare. They were not used for training, and the "
                 "certificate does not cover them. Compare the schema with the table: dpfair check.",
                 FairnessWarning,
-                stacklevel=4,
             )
 
 
@@ -93,3 +102,12 @@ def many_undeclared(share: float, ends: Interval | None) -> bool:
     (False, True)
     """
     return (share if ends is None else ends[0]) > MANY
+
+
+def mostly_undeclared(share: float, ends: Interval | None) -> bool:
+    """Whether nearly all records are undeclared, allowing for the noise.
+
+    >>> mostly_undeclared(0.95, (0.8, 1.0)), mostly_undeclared(1.0, (0.97, 1.0))
+    (False, True)
+    """
+    return (share if ends is None else ends[0]) > MOST

@@ -156,7 +156,7 @@ class Algorithm2(PrivateClassifier):
         key = run.coin_key
         scorer = self.train_scorer(parts["train"], run)
         release = self._release(scorer, parts["release"], run)
-        warn_undeclared(release, self.confidence)
+        warn_undeclared(release, self.confidence, self.schema_)
         return self.choose(Fitted(scorer, {"count": release}, coin_key=key))
 
     def _release(self, scorer: Any, counted: Records, run: Run) -> Release:

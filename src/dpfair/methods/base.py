@@ -9,7 +9,6 @@ persons, coins, predictions, certificates and model files are the same for all o
 from __future__ import annotations
 
 import copy
-import warnings
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, ClassVar, Self
@@ -36,6 +35,7 @@ from dpfair.errors import (
     FairnessWarning,
     InputError,
     WeakPrivacyWarning,
+    warn,
 )
 from dpfair.fairness.coins import COINS
 from dpfair.fairness.release import REUSED, UNDECLARED, dependence_of
@@ -292,7 +292,7 @@ class PrivateClassifier(
             plan = self.plan(self.schema_, facts)
             payment = self.payment(plan, self.schema_, noise, unit)
         if self.schema_.sensitive is None and self.without_groups:
-            warnings.warn(self.without_groups, FairnessWarning, stacklevel=3)
+            warn(self.without_groups, FairnessWarning)
         self._warn_delta(self._declared_records())  # before anything is spent
         self.warn_discovery(plan)
         run = payment.pay()
@@ -351,9 +351,13 @@ class PrivateClassifier(
 
     def certify(self) -> Certificate:
         """The certificate, from what was released and charged."""
-        own = Certificate(
-            method=self.title, privacy=self.privacy(), fairness=self.fairness(self.fitted_)
+        groups = self.schema_.sensitive
+        fairness = replace(
+            self.fairness(self.fitted_),
+            column="" if groups is None else groups.name,
+            labels=self.schema_.label.values,
         )
+        own = Certificate(method=self.title, privacy=self.privacy(), fairness=fairness)
         return winners_certificate(own, self.ledger_)
 
     def privacy(self) -> PrivacyClaim:
@@ -404,7 +408,7 @@ class PrivateClassifier(
     def _warn_delta(self, records: int | None, error: int = 0) -> None:
         text = delta_warning(self.delta, records, error)
         if text:
-            warnings.warn(text, WeakPrivacyWarning, stacklevel=4)
+            warn(text, WeakPrivacyWarning)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "certificate_")

@@ -91,16 +91,20 @@ def corrects(epsilon: float, rows: int | None) -> bool:
     150 cells, 300 / epsilon^2, and corrected ones that of two. The former pays only if it is the
     smaller one by far; the sampling errors are the same. With very many records a plan needs hardly
     any correction, and no grid is fine enough to place thresholds among tied scores. ``rows`` is
-    the declared number of records, of which a group's counted ones are a part; not knowing it, we
-    assume 30,000.
+    the declared number of records, of which a group's counted ones are a part.
+
+    Not knowing it, we correct, since that costs little where placing would be better, and placing
+    costs much where it is not. On samples of Adult with 1,000 to 100,000 records and an epsilon of
+    1 to 5, the bound of placed thresholds is 0.86 to 2.2 times that of corrected ones. It would be
+    no better to guess a size: more budget would then give a wider bound wherever the guess is
+    wrong.
 
     >>> [corrects(epsilon, 45_000) for epsilon in (0.3, 1, 3)], corrects(3, 1000)
     ([True, True, False], True)
-    >>> corrects(3, 1_000_000)
-    True
+    >>> corrects(3, 1_000_000), corrects(3, None)
+    (True, True)
     """
-    assumed = 30_000 if rows is None else rows
-    return assumed * epsilon**2 < 100_000 or assumed > MAX_PLACED_ROWS
+    return rows is None or rows * epsilon**2 < 100_000 or rows > MAX_PLACED_ROWS
 
 
 def certifies(

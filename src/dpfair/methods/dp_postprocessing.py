@@ -149,7 +149,7 @@ class DPPostprocessing(OtherRules):
             receipt=run["count"],
             dependence=self.dependence("count"),
         )
-        warn_undeclared(release, self.confidence)
+        warn_undeclared(release, self.confidence, self.schema_)
         return self.choose(Fitted(scorer, {"count": release}, notion=self.rule_settings.notion))
 
     def choose(self, fitted: Fitted) -> Fitted:

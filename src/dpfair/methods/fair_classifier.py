@@ -232,7 +232,8 @@ class PrivateFairClassifier(OtherRules):
         start = Fitted(scorer, notion=self.rule_settings.notion, coin_key=key)
         released = self._release(counted, start, run, planned)
         assert released.counted is not None
-        warn_undeclared(released.counted, self.confidence)  # before what follows from it
+        # Before what follows from it.
+        warn_undeclared(released.counted, self.confidence, self.schema_)
         run.stage("placing thresholds")
         try:
             fitted = self.choose(released)

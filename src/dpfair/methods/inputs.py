@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Collection
 from numbers import Integral
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import type_of_target
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_array, validate_data
 
 from dpfair.data.columns import Levels
 from dpfair.data.containers import (
@@ -26,7 +25,7 @@ from dpfair.data.containers import (
 from dpfair.data.proposal import infer_levels, infer_schema
 from dpfair.data.schema import Schema
 from dpfair.data.words import as_words
-from dpfair.errors import InputError, PrivacyLeakWarning, SchemaError
+from dpfair.errors import InputError, PrivacyLeakWarning, SchemaError, warn
 from dpfair.methods.parameters import Sensitive
 from dpfair.methods.positions import array_groups, has_array_names
 
@@ -87,7 +86,7 @@ def inferred_schema(
     )
     if strict:
         raise SchemaError(message)
-    warnings.warn(message, PrivacyLeakWarning, stacklevel=6)
+    warn(message, PrivacyLeakWarning)
     taken = column_names(table)
     label_name = free_name("label" if label_name in (None, *taken) else str(label_name), taken)
     _check_binary(labels)
@@ -113,7 +112,7 @@ def unreviewed(strict: bool) -> None:
     )
     if strict:
         raise SchemaError(message)
-    warnings.warn(message, PrivacyLeakWarning, stacklevel=6)
+    warn(message, PrivacyLeakWarning)
 
 
 def free_name(name: str, taken: Collection[str]) -> str:
@@ -131,18 +130,22 @@ def unit_texts(table: Any, unit: str | int | None) -> NDArray[Any] | None:
     return np.array([*words.words, None], dtype=object).take(words.places)
 
 
-def check_table(estimator: Any, X: Any, *, reset: bool) -> Any:
-    """A table of a sound form; scikit-learn remembers (or compares) its columns."""
+def check_table(estimator: Any, X: Any, *, reset: bool, by_name: bool = False) -> Any:
+    """A table of a sound form; scikit-learn remembers its columns, or compares them.
+
+    With ``by_name`` nothing is compared: a declared schema says which columns are needed, others
+    may come or go, in any order. A model from a file has nothing to compare with either.
+    """
     table = sound_table(X)
-    if isinstance(table, np.ndarray):
-        how: dict[str, Any] = {"dtype": None, "ensure_all_finite": False}
-    elif reset or hasattr(estimator, "n_features_in_"):
-        how = {"skip_check_array": True}
-    else:  # a model from a file finds its columns by name
-        how = {}
+    array = isinstance(table, np.ndarray)
     try:
-        if how:
-            validate_data(estimator, table, reset=reset, **how)
+        if not reset and (by_name or not hasattr(estimator, "n_features_in_")):
+            if array:
+                check_array(table, dtype=None, ensure_all_finite=False, estimator=estimator)
+        elif array:
+            validate_data(estimator, table, reset=reset, dtype=None, ensure_all_finite=False)
+        else:
+            validate_data(estimator, table, reset=reset, skip_check_array=True)
     except (TypeError, ValueError) as error:
         # The first line says what is wrong; others may show the table.
         raise InputError(str(error).split("\n")[0]) from None

@@ -13,7 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 from dpfair.certificate.search import search_of
 from dpfair.errors import InputError
 from dpfair.fairness.batch import BatchDecisions, decide_batch
-from dpfair.fairness.frontier import FRONTIER_TOLERANCES, FrontierPoint, frontier
+from dpfair.fairness.frontier import (
+    FRONTIER_TOLERANCES,
+    FrontierPoint,
+    best_allowed,
+    frontier,
+)
 from dpfair.fairness.goal import Goal
 from dpfair.fairness.notions import NOTIONS
 from dpfair.methods.base import PrivateClassifier
@@ -74,6 +79,8 @@ class OtherRules(PrivateClassifier):
 
         Tolerances that no rule reaches, given a target or a capacity, are left out. The model's own
         goal has the model's own rule and claim; the gaps need not grow from there to the others.
+        A rule for a smaller tolerance is also shown for larger ones while none is estimated to be
+        more accurate (``found_for``); to get it, give that tolerance to :meth:`with_rule`.
         """
         check_is_fitted(self, "fitted_")
         rule, claim, points = self.rule_settings, self.certificate_.fairness, []
@@ -88,6 +95,8 @@ class OtherRules(PrivateClassifier):
                 smallest=rule.smallest_group,
                 families=self.schema_.families,
             )
+        if rule.costs[0] == rule.costs[1]:  # otherwise the best rule is not the most accurate one
+            points = best_allowed(points)
         if claim.confidence == 0:  # the best of too many runs of a search
             return [replace(p, accuracy_bound=None, gap_bound=None) for p in points]
         return points

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -25,7 +24,7 @@ from dpfair.data.encode import level_codes
 from dpfair.data.proposal import infer_levels
 from dpfair.data.schema import Schema
 from dpfair.data.text import text_of
-from dpfair.errors import InputError, MissingCodeError, PrivacyLeakWarning
+from dpfair.errors import InputError, MissingCodeError, PrivacyLeakWarning, warn
 from dpfair.fairness.counting import release_accepted, release_exact, release_table, table_events
 from dpfair.fairness.release import HALF, Release
 from dpfair.fairness.rules import parity_rule
@@ -336,6 +335,10 @@ class FairPostProcessor(PrivateClassifier):
             return records
         return records.with_labels(label_array(y, row_count(table)))
 
+    @property
+    def _declares_columns(self) -> bool:
+        return is_fitted(self.classifier)  # which knows its columns
+
     def _named(self, table: Any, schema: Schema, sensitive_features: Any) -> Any:
         return table  # its columns are the classifier's
 
@@ -358,7 +361,7 @@ class FairPostProcessor(PrivateClassifier):
             )
             if self.strict:
                 raise InputError(message)
-            warnings.warn(message, PrivacyLeakWarning, stacklevel=5)
+            warn(message, PrivacyLeakWarning)
         if sensitive_features is not None:
             name, values = "sensitive_features", sensitive_features
         else:

@@ -68,7 +68,13 @@ class TableReader(Parameters):
 
     def _new_table(self, X: Any, sensitive_features: Any) -> Any:
         check_is_fitted(self)
-        return self._named(check_table(self, X, reset=False), self.schema_, sensitive_features)
+        table = check_table(self, X, reset=False, by_name=self._declares_columns)
+        return self._named(table, self.schema_, sensitive_features)
+
+    @property
+    def _declares_columns(self) -> bool:
+        """Whether the user said which columns are read; otherwise they are those of the fit."""
+        return self.schema is not None
 
     def _named(self, table: Any, schema: Schema, sensitive_features: Any) -> Any:
         apart = sensitive_features is not None

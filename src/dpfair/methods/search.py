@@ -16,7 +16,7 @@ from sklearn.base import MetaEstimatorMixin, clone
 from dpfair import validate
 from dpfair.certificate.certificate import Certificate
 from dpfair.data.schema import Schema
-from dpfair.errors import BudgetError, InputError
+from dpfair.errors import BudgetError, InputError, warn
 from dpfair.methods.base import PrivateClassifier
 from dpfair.methods.fitted import Fitted
 from dpfair.methods.limits import check_plan
@@ -245,11 +245,10 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateClassifier):  # type: ignore[mi
         for name in BUDGET:
             given, own = getattr(self.estimator, name), getattr(self, name)
             if given not in (own, defaults[name].default):
-                warnings.warn(
+                warn(
                     f"The estimator has {name}={given}, which is not used: the whole search has "
                     f"{name}={own}. Give {name} to the search alone.",
                     UserWarning,
-                    stacklevel=3,
                 )
 
     def leaks(self, schema: Schema | None) -> list[str]:
@@ -349,6 +348,11 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateClassifier):  # type: ignore[mi
             if hasattr(reader, name):
                 setattr(self, name, getattr(reader, name))
         return records
+
+    @property
+    def _declares_columns(self) -> bool:
+        declares: bool = self.best_estimator_._declares_columns
+        return declares
 
     def _encode(self, table: Any, sensitive_features: Any) -> Any:
         return self.best_estimator_._encode(table, sensitive_features)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -19,7 +18,7 @@ from dpfair.discovery.discover import (
     gaussian_precision,
     worth_binning,
 )
-from dpfair.errors import AccuracyWarning, InputError
+from dpfair.errors import AccuracyWarning, InputError, warn
 from dpfair.learners.logistic import LogisticLearner
 from dpfair.learners.protocols import Learner, Scorer, Tensors, TrainingBudget
 from dpfair.privacy.events import DpEvent, pure_epsilon
@@ -148,11 +147,10 @@ class Training:
         """Say so if facts are found in few records."""
         rows = self.schema_.rows
         if DISCOVER in plan and rows is not None and rows < FEWEST_ROWS:
-            warnings.warn(
+            warn(
                 f"Bounds and categories are found with a part of the budget. With {rows} declared "
                 "records that may cost more accuracy than it brings: declare what you know.",
                 AccuracyWarning,
-                stacklevel=4,
             )
 
 

@@ -61,6 +61,7 @@ def verify_model(
     found = [
         Check("rule", True, rule),
         Check("certificate", True, _derived_from(model)),
+        *_grades(model),
         _plan_check(model),
         Check("account", True, _account(model.ledger_)),
     ]
@@ -75,6 +76,13 @@ def _derived_from(model: PrivateClassifier) -> str:
     sources = ["the released counts"] if model.fitted_.releases else []
     sources += ["the account"] if model.ledger_.entries else []
     return f"derived from {' and '.join(sources) or 'the settings: nothing was released or paid'}"
+
+
+def _grades(model: PrivateClassifier) -> list[Check]:
+    """How much the claims say; they may be true and say nothing."""
+    judged = model.certificate_.judgements
+    grades = [f"{name} {one.grade}" for name, one in judged.items() if one is not None]
+    return [Check("grades", True, ", ".join(grades))] if grades else []
 
 
 def _account(ledger: Ledger) -> str:

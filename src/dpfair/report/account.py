@@ -17,9 +17,11 @@ from dpfair.report.svg import bar
 __all__ = ["Account", "Charge", "ScopeCost", "privacy_account", "scope_costs"]
 
 COMPOSED = {
-    "single": "All costs are on one set of records, so they add up.",
-    "tight": "Tight composition: the scopes are disjoint parts of the records, chosen by a coin, "
-    "and a record lies in one of them. Costs add up inside a scope and the worst scope counts.",
+    "single": "All costs are on the same records. Together they are at most their sum, and usually "
+    "less.",
+    "tight": "The total is not the sum of the lines: each record is in one scope only, chosen by a "
+    "coin, so the worst scope counts. Inside a scope the costs together are at most their sum, and "
+    "usually less (tight composition).",
     "basic": "Basic composition: the costs of all entries are added up, as in the paper, although "
     "no record is in two scopes.",
 }

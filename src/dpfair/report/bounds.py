@@ -38,15 +38,15 @@ EXPLAINED = {
 }
 
 METHODS = {
-    "placed": "Placed: the rates were fixed on other records before the counts were made, and the "
+    "placed": "The rates were fixed on other records before the counts were made, and the "
     "counts only showed where to put each threshold. So the bound needs no allowance for having "
     "chosen among many rules.",
-    "band": "Band: the counts themselves chose the rule, so the bound uses intervals that hold for "
+    "band": "The counts themselves chose the rule, so the bound uses intervals that hold for "
     "all thresholds of the table at once, hence for whatever rule was chosen.",
-    "corrected": "Corrected: a rule was planned on other records, and what it decides about the "
+    "corrected": "A rule was planned on other records, and what it decides about the "
     "counted ones was counted with noise. Random flips make these decisions fair. The bound holds "
     "for all flips at once, hence for those that the counts chose.",
-    "fixed": "Checked: the finished rule decided about records that had no part in it, and those "
+    "fixed": "The finished rule decided about records that had no part in it, and those "
     "decisions were counted with noise.",
 }
 
@@ -130,13 +130,19 @@ def frontier_of(model: PrivateClassifier) -> Frontier | None:
     if certified:  # the model's own bounds are not among those that hold at once
         others = [p for p in points if not p.own]
         curves.append([(p.gap_bound or 0.0, p.accuracy_bound or 0.0) for p in others])
-    return Frontier(points, certified, frontier_plot(curves, own, "Accuracy against the gap"))
+    sure = None
+    if fairness.gap_bound is not None and fairness.accuracy_bound is not None:
+        sure = (fairness.gap_bound, fairness.accuracy_bound)
+    plot = frontier_plot(curves, own, "Accuracy against the gap", certified=sure)
+    return Frontier(points, certified, plot)
 
 
 def _distinct(points: Sequence[FrontierPoint]) -> tuple[FrontierPoint, ...]:
     """Without the tolerances that no longer change anything."""
     kept: list[FrontierPoint] = []
     for point in points:
+        if point.found_for is not None:
+            continue
         last = kept[-1] if kept else None
         if (
             last is None

@@ -70,8 +70,10 @@ def disclosures(model: PrivateClassifier, *, evaluated: bool) -> list[Disclosure
     return rows
 
 
-def internal_numbers(evaluation: Mapping[str, Any]) -> list[tuple[str, str]]:
+def internal_numbers(evaluation: Mapping[str, Any], column: str = "") -> list[tuple[str, str]]:
     """An evaluation as names and numbers, in a fixed order; what is not known is shown as it is.
+
+    ``column`` is that of the groups.
 
     Examples
     --------
@@ -92,7 +94,8 @@ def internal_numbers(evaluation: Mapping[str, Any]) -> list[tuple[str, str]]:
             rows.append((name, shape.format(value)))
     for group, rate in dict(rest.pop("group_rates", None) or {}).items():
         of = f" of {sizes[group]:,}" if group in sizes else ""
-        rows.append((f"accepted in group {group}", f"{wording.percent(float(rate))}{of}"))
+        name = f"{column} = {group}" if column else group
+        rows.append((f"accepted in group {name}", f"{wording.percent(float(rate))}{of}"))
     for key, value in rest.items():
         plain = isinstance(value, Real) and not isinstance(value, int)
         rows.append((str(key), f"{float(value):.4f}" if plain else str(value)))

@@ -8,7 +8,7 @@ from typing import Any
 
 from dpfair.certificate import FairnessClaim
 from dpfair.certificate.judgement import Judgement, delta_warning
-from dpfair.certificate.text import round_down, round_up
+from dpfair.certificate.text import meaning, round_down, round_up
 from dpfair.fairness.notions import NOTIONS
 from dpfair.fairness.undeclared import many_undeclared
 from dpfair.report import wording
@@ -34,6 +34,9 @@ def warnings_of(model: Any, *, internal: bool) -> list[Line]:
     found = []
     for leak in privacy.leaks:
         found.append(Line("NOT PRIVATE", f"{_capital(leak)}.", "bad"))
+    if useless := fairness.mostly_undeclared:
+        text = f"Nearly no record has a declared {useless}, so nearly nothing was learned."
+        found.append(Line("OF NO USE", text, "bad"))
     judged = privacy.judgement
     if judged is not None and judged.grade == "vacuous":
         found.append(Line("PRIVACY IS VACUOUS", f"{_capital(judged.rule)}.", "bad"))
@@ -62,7 +65,8 @@ def headline_facts(model: Any) -> list[Fact]:
     privacy, fairness = model.certificate_.privacy, model.certificate_.fairness
     budget, delta = f"ε = {wording.cost(privacy.epsilon)}", f"δ = {privacy.delta:g}"
     if privacy.private:
-        facts = [_graded("Privacy", budget, f"{delta}, for {privacy.unit}", privacy.judgement)]
+        note = f"{delta}, for {privacy.unit}: {meaning(privacy)[:-1]}"
+        facts = [_graded("Privacy", budget, note, privacy.judgement)]
     else:
         facts = [Fact("Is it private?", "NO", "NOT PRIVATE, see above", "bad")]
         if math.isfinite(privacy.epsilon):
@@ -80,6 +84,9 @@ def _gap_fact(fairness: FairnessClaim) -> Fact:
             note = f"{note}. {notion.title}: {estimate}, usually larger on new records"
         return Fact("Bound on the gap", "none", note, "bad")
     at, judged = f"at {100 * fairness.confidence:.4g}%", fairness.gap_judgement
+    if fairness.constant:
+        note = f"accepts {fairness.constant}: equal for all groups, but it decides nothing"
+        return _graded("Gap between groups", "no choice", note, judged)
     if notion.ratio:
         ratio = f"≥ {round_down(1 - fairness.gap_bound)}"
         return _graded(f"Certified ratio {at}", ratio, notion.title, judged)
@@ -95,7 +102,7 @@ def _accuracy_fact(fairness: FairnessClaim) -> list[Fact]:
     estimate = f"{fairness.accuracy_estimate:.4f}"
     against = ""
     if fairness.constant_accuracy is not None:
-        against = f"; a constant rule {fairness.constant_accuracy:.4f}"
+        against = f"; a constant rule an estimated {fairness.constant_accuracy:.4f}"
     if fairness.accuracy_bound is None:
         note = f"an estimate, without a promise{against}"
         return [Fact("Accuracy", f"≈ {estimate}", note)]

@@ -54,7 +54,7 @@ def rate_plots(fairness: FairnessClaim) -> list[RatePlot]:
                 fairness.before[a] if known else None,
                 ends[a] if ends else None,
             )
-            for a, group in enumerate(fairness.groups)
+            for a, group in enumerate(fairness.group_names)
         )
         title = f"{name[0].upper()}{name[1:]} of each group"
         found.append(RatePlot(title, moves, known, bool(ends), interval_plot(moves, title)))
@@ -65,7 +65,7 @@ def acceptance_rows(fairness: FairnessClaim) -> list[tuple[str, float]]:
     """The estimated acceptance rates, if the notion compares other rates."""
     if ACCEPTANCE in fairness.values:
         return []
-    return list(zip(fairness.groups, fairness.rates_after, strict=False))
+    return list(zip(fairness.group_names, fairness.rates_after, strict=False))
 
 
 def undeclared_rows(fairness: FairnessClaim) -> list[tuple[str, float, Interval | None, bool]]:

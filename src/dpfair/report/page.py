@@ -27,6 +27,7 @@ from dpfair.report.groups import (
     undeclared_rows,
 )
 from dpfair.report.public import schema_rows
+from dpfair.report.rules import OTHERWISE, RULES
 from dpfair.report.summary import asked, promises
 
 __all__ = ["render_report", "write_report"]
@@ -103,8 +104,11 @@ def render_report(model: Any, evaluation: Mapping[str, Any] | None = None) -> st
         rates=rate_plots(fairness),
         acceptance=acceptance_rows(fairness),
         undeclared=undeclared_rows(fairness),
-        corrections=correction_sentences(fairness.groups, fitted.planned, fitted.rule),
-        rules=rule_sentences(fairness.groups, fitted.rule),
+        corrections=correction_sentences(fairness.group_names, fitted.planned, fitted.rule),
+        rules=rule_sentences(fairness.group_names, fitted.rule),
+        group_heading=f"Group ({fairness.column})" if fairness.column else "Group",
+        grade_rules=RULES,
+        other_rules=OTHERWISE,
         bounds=gap_bounds(fairness.bounds),
         bound_method=method_of(fairness.bounds),
         pairs=pairs,
@@ -115,7 +119,7 @@ def render_report(model: Any, evaluation: Mapping[str, Any] | None = None) -> st
         disclosures=disclosures(model, evaluated=evaluation is not None),
         counts=counts_of(model),
         decided=decided_of(model),
-        internal=None if evaluation is None else internal_numbers(evaluation),
+        internal=None if evaluation is None else internal_numbers(evaluation, fairness.column),
         assumed=certificate.privacy.assumed_public,
         columns=schema_rows(model),
         limits=limits(model),

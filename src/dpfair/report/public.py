@@ -1,4 +1,4 @@
-"""The public facts of the schema, all that were declared or used, column by column."""
+"""The facts of the schema, declared as public or found privately, column by column."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["schema_rows"]
 
 
 def schema_rows(model: PrivateClassifier) -> list[tuple[str, str, str]]:
-    """(name, kind, public facts) of the table and of every column.
+    """(name, kind, facts) of the table and of every column.
 
     If the encoding of a model is not known, all facts count as used.
     """

@@ -64,12 +64,15 @@ def _wanted(model: PrivateClassifier) -> list[Line]:
     """What the rule had to achieve."""
     fairness = model.certificate_.fairness
     notion, tolerance = NOTIONS[fairness.notion], f"{fairness.tolerance:.4g}"
-    allowed = f"a gap of {tolerance} is allowed" if fairness.tolerance else "no gap is allowed"
+    allowed = f"a gap of at most {tolerance}" if fairness.tolerance else "equal rates"
     if notion.ratio:
-        allowed = f"the smallest rate must be {1 - fairness.tolerance:.4g} of the largest"
+        allowed = f"a smallest rate of {1 - fairness.tolerance:.4g} of the largest"
+    allowed += " by the counts"
+    if fairness.gap_bound is not None:
+        allowed += ". What is certain about new records is the certified number below"
     lines = []
     if len(fairness.groups) > 1:
-        lines.append(Line("Fairness", f"{notion.title}; {allowed}"))
+        lines.append(Line("Fairness", f"{notion.title}: the rule aims at {allowed}"))
     if not isinstance(model, PrivateFairClassifier):
         return lines
     rule, checked = model.rule_settings, "check" in model.fitted_.releases
@@ -90,7 +93,7 @@ def promises(certificate: Certificate) -> list[Line]:
     for sentence in certificate.sentences():
         name, _, text = sentence.partition(": ")
         state = next((s for grade, s in STATES.items() if f" Judged {grade}: " in text), "")
-        if name in ("NOT PRIVATE", "WARNING") or text.startswith("NOT CERTIFIED"):
+        if name in ("NOT PRIVATE", "OF NO USE", "WARNING") or text.startswith("NOT CERTIFIED"):
             state = "bad"
         lines.append(Line(name, text, state if state in ("warn", "bad") else ""))
     return lines

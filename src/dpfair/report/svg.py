@@ -66,15 +66,19 @@ def frontier_plot(
     curves: Sequence[Sequence[tuple[float, float]]],
     own: tuple[float, float] | None,
     title: str,
+    certified: tuple[float, float] | None = None,
 ) -> Markup:
     """Accuracy against the gap: the estimates, the certified pairs if any, and the model itself.
+
+    The model is a ring at its estimates and a ring with a dot at its ``certified`` numbers.
 
     Examples
     --------
     >>> frontier_plot([[(0.0, 0.8), (0.1, 0.85)]], (0.0, 0.8), "Trade-offs").count("<circle")
     5
     """
-    points = [point for curve in curves for point in curve] + ([own] if own else [])
+    marked = [point for point in (own, certified) if point is not None]
+    points = [point for curve in curves for point in curve] + marked
     across = ticks(0.0, max(gap for gap, _ in points))
     up = ticks(min(a for _, a in points), max(a for _, a in points), near=True)
     bottom = LEGEND + FRONTIER
@@ -95,10 +99,14 @@ def frontier_plot(
             _dot(svg, kind, *place(point), size=4)
     if own is not None:
         _dot(svg, "own", *place(own), size=9)
-    entries = [("after", "estimated", 6)]
-    entries += [("before", "certified", 96)] if len(curves) > 1 else []
-    entries += [("own", "this model", 186 if len(curves) > 1 else 96)] if own else []
-    _legend(svg, entries)
+    if certified is not None:
+        _dot(svg, "own", *place(certified), size=9)
+        _dot(svg, "sure", *place(certified), size=4)
+    kinds = [("after", "estimated")]
+    kinds += [("before", "certified")] if len(curves) > 1 else []
+    kinds += [("own", "this model")] if own else []
+    kinds += [("sure", "this model, certified")] if certified else []
+    _legend(svg, [(kind, words, 6 + 100 * i) for i, (kind, words) in enumerate(kinds)])
     _axis(svg, across, bottom, left=0.08)
     _text(svg, "gap between groups →", "100%", bottom + 36, "tick", "end")
     _text(svg, "accuracy ↑", "0%", bottom + 36, "tick", "start")

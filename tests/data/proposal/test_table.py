@@ -191,3 +191,16 @@ def test_a_file_without_a_header_is_noted():
 def test_the_schema_class_proposes():
     proposal = Schema.propose(bank(), label="zurückgezahlt", sensitive="sex", accept="nein")
     assert proposal.schema.label.values == ("ja", "nein")
+
+
+def test_the_notes_say_what_was_chosen_for_a_person():
+    notes = Schema.propose(bank(), label="zurückgezahlt", sensitive="sex").notes
+    assert any("ASSUMED: zurückgezahlt = nein means accepted: " in note for note in notes)
+    assert any(note.startswith("left out (") and "id" in note for note in notes)
+
+
+def test_the_size_is_proposed_but_not_stated():
+    text = propose(bank(), label="zurückgezahlt", sensitive="sex").to_toml()
+    assert f"\n# rows = {N}  # read off the data\n" in text
+    assert Schema.from_toml(text).rows is None
+    assert Schema.from_toml(text.replace("# rows =", "rows =")).rows == N

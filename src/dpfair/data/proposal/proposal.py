@@ -34,9 +34,11 @@ class Proposal:
     remarks
         Remarks about columns, by name.
     notes
-        Whatever else a person should look at, one sentence each. They contain counts of records.
+        Whatever a person should look at, one sentence each. They contain counts of records.
     other_labels
         Label values that the schema does not declare, with the number of their records.
+    rows
+        The number of records; None if it is not known.
     """
 
     schema: Schema
@@ -45,6 +47,7 @@ class Proposal:
     remarks: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     other_labels: Mapping[str, int] = field(default_factory=dict)
+    rows: int | None = None
 
     def to_toml(self, source: str = "the table", *, kinds_only: bool = False) -> str:
         """The schema as a commented TOML file; ``kinds_only`` leaves out bounds and categories."""

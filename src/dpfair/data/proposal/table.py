@@ -9,7 +9,13 @@ from typing import Any
 import numpy as np
 
 from dpfair.data.columns import Levels
-from dpfair.data.containers import as_series, column_names, get_column, missing_column
+from dpfair.data.containers import (
+    as_series,
+    column_names,
+    get_column,
+    missing_column,
+    row_count,
+)
 from dpfair.data.encode import level_codes
 from dpfair.data.file_form import USUAL_FILE, FileForm
 from dpfair.data.numerals import numeral
@@ -83,14 +89,26 @@ def propose(
         absent = len(columns[name].texts) - columns[name].present
         if absent:
             notes.append(f"{absent:,} records have no value of {name!r}, and are not used.")
-    return Proposal(
+    proposal = Proposal(
         schema,
         accepted,
         tuple(LeftOut(one.name, one.reason) for one in found if one.column is None),
         {one.name: one.remark for one in found if one.column is not None and one.remark},
-        tuple(notes),
-        others,
+        other_labels=others,
+        rows=row_count(table),
     )
+    return replace(proposal, notes=(*_notes_on_choices(proposal), *notes))
+
+
+def _notes_on_choices(proposal: Proposal) -> list[str]:
+    """What was chosen: the accepted label value, and the columns that are left out."""
+    accepted = proposal.accepted
+    mark = "" if accepted.sure else "ASSUMED: "
+    name = proposal.schema.label.name
+    return [
+        f"{mark}{name} = {accepted.value} means accepted: {accepted.why}.",
+        *(f"left out ({why}): {', '.join(names)}." for why, names in proposal.reasons().items()),
+    ]
 
 
 def _notes_on_names(names: Sequence[str]) -> list[str]:

@@ -29,6 +29,10 @@ a code book. Delete columns that are not known when the decision is made.
 Then write reviewed = true. Until then, every model that is fitted with this file is \
 marked as not private.
 """
+_ROWS = """\
+The size of the data set, if it may be public: delete the # before it. A fit is then planned for \
+this size, and delta is compared with it. Without it the size is protected like any other fact.
+"""
 _KINDS = """\
 Bounds and categories are left out: fit finds them privately, within its budget. State those that \
 are publicly known.
@@ -40,6 +44,8 @@ def proposal_toml(proposal: Proposal, source: str, *, kinds_only: bool) -> str:
     schema = proposal.schema
     head = _HEAD.format(source=source) + (_KINDS if kinds_only else "")
     blocks = [f"{_comment(head)}\nreviewed = false\n"]
+    if proposal.rows:
+        blocks.append(f"{_comment(_ROWS)}\n# rows = {proposal.rows}  # {_READ}\n")
     if form := schema.file.to_dict():
         lines = [_entry(name, value, remark=_READ) for name, value in form.items()]
         blocks.append("\n".join(["[file]", *lines, ""]))
