@@ -445,6 +445,7 @@ def check_a_model_is_saved_loaded_and_verified(case: Case) -> None:
     _same_model(_written_and_read(case, model), model)
     assert checks.pop("ledger") is None  # no ledger file paid
     assert checks.pop("privacy") is case.private
+    assert checks.pop("grades", True)  # those of a claim, if there is one
     assert checks == {"rule": True, "certificate": True, "plan": True, "account": True}
 
 

@@ -13,7 +13,10 @@ from data.any_columns import Shouting, object_columns, typed_columns
 from hypothesis import given, settings
 from sample_containers import objects
 
+from dpfair.data.columns import Categorical, Levels
 from dpfair.data.containers import get_column
+from dpfair.data.encode import encode
+from dpfair.data.schema import Schema
 from dpfair.data.words import Words, as_words
 
 
@@ -81,3 +84,17 @@ def test_codes_of_listed_words():
     assert words.codes(["a", "b"], other=2).tolist() == [1, 2, 0, 2]
     assert words.codes(["a", "b"], other=-1, missing=-2).tolist() == [1, -2, 0, -1]
     assert Words((), np.empty(0, np.int32)).codes(["a"], other=1).tolist() == []
+
+
+@pytest.mark.parametrize("other", [1, 1.5, 2**70, -1, "x", None])
+def test_a_word_of_a_list_does_not_depend_on_other_items(other):
+    for item in (True, 2**53 + 1, 2**63, 1.0):
+        [alone] = as_words([item]).texts()
+        assert as_words([item, other]).texts()[0] == alone
+
+
+@pytest.mark.parametrize("other", [1, 1.5, 2**70, -1, "x", None])
+def test_a_cell_of_a_list_of_rows_does_not_depend_on_other_cells(other):
+    schema = Schema((Categorical("x0", ("true", "1")),), Levels("y", ("0", "1")))
+    for rows in ([[True]], [[True], [other]]):
+        assert encode(rows, schema).codes[0, 0] == 0

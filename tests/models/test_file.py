@@ -351,9 +351,10 @@ def test_a_model_does_not_replace_a_ledger_and_needs_a_place(model, tmp_path):
 
 
 def test_a_missing_file_or_a_directory_is_one_sentence(tmp_path):
-    for path in (tmp_path, tmp_path / "none"):
-        with pytest.raises(ModelFileError, match="There is no model file"):
-            load_model(path)
+    with pytest.raises(ModelFileError, match="is a directory: name a model file"):
+        load_model(tmp_path)
+    with pytest.raises(ModelFileError, match="There is no model file"):
+        load_model(tmp_path / "none")
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,8 @@ def test_any_lines_can_be_fitted(seed, tmp_path):
     data.write_bytes(b"\n".join([",".join(names).encode(), *random_lines(rng)[0], b""]))
     code, seen = watch(lambda: _fit(tmp_path, data, tmp_path / "m.dpfair"))
     decent(seen)
-    assert code == 0, seen.text
+    # A file whose labels or groups are all undeclared gives a model of no use.
+    assert code == ("OF NO USE" in seen.text), seen.text
 
 
 def _fit(folder, data, out, *more):

@@ -133,6 +133,8 @@ def column_array(values: Any) -> NDArray[Any]:
     array = plain_array(values)
     if array.dtype.kind in "SU":
         array = array.astype(object)
+    elif array.ndim == 1 and isinstance(values, (list, tuple)) and _converted(array, values):
+        array = _objects(values)
     if array.ndim != 1:
         raise InputError(f"Expected a column, got an array of {array.ndim} dimensions.")
     return array
@@ -152,13 +154,22 @@ def plain_array(values: Any) -> NDArray[Any]:
     return array
 
 
+def _converted(array: NDArray[Any], items: Sequence[Any]) -> bool:
+    """Whether NumPy changed some items to the type of others; a record must not change another."""
+    types = set(map(type, items))
+    return len(types) > 1 or (types == {int} and array.dtype.kind not in "iu")
+
+
 def _as_array(table: Any) -> NDArray[Any]:
     if isinstance(table, NamedArray):
         return table.array
     if hasattr(table, "tocsr"):
         raise InputError("Sparse data is not supported: expected a table with all its cells.")
     array = plain_array(table)
-    if array.dtype.kind in "OSU" and isinstance(table, (list, tuple)) and array.ndim in (1, 2):
+    if isinstance(table, (list, tuple)) and (
+        (array.dtype.kind in "OSU" and array.ndim in (1, 2))
+        or (array.ndim == 2 and _converted(array, [cell for row in table for cell in row]))
+    ):
         array = _matrix(table)
     if array.ndim != 2:
         raise _not_a_table(array.ndim)

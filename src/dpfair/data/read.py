@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,9 +36,9 @@ def read_table(path: str | Path, file: FileForm = USUAL_FILE) -> pl.DataFrame:
     import polars as pl
 
     path = Path(path)
-    if path.is_dir():
+    if os.path.isdir(path):  # also for a name that is too long: Path.is_dir raises then
         raise InputError(f"{path} is a directory: name a file of {FILE_KINDS}.")
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise InputError(f"There is no file {path}.")
     if _is_model(path):
         raise InputError(f"{path} is a model of dpfair, not a table.")

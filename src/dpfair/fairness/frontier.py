@@ -60,7 +60,7 @@ def _best(point: FrontierPoint, points: Sequence[FrontierPoint]) -> FrontierPoin
     best = max(allowed, key=lambda p: (p.accuracy, p is point))
     if best.accuracy <= point.accuracy:
         return point
-    return replace(best, tolerance=point.tolerance, found_for=best.tolerance)
+    return replace(best, tolerance=point.tolerance, found_for=best.tolerance, own=False)
 
 
 def frontier(

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_array, validate_data
 from dpfair.data.columns import Levels
 from dpfair.data.containers import (
     as_series,
+    column_array,
     column_names,
     get_column,
     missing_column,
@@ -175,7 +176,10 @@ def label_column(y: Any, n: int) -> Any:
 
     series = as_series(y)
     is_text = hasattr(series, "to_native") and series.dtype in (nw.String, nw.Categorical, nw.Enum)
-    return y if is_text and len(series) == n else label_array(y, n)
+    if is_text and len(series) == n:
+        return y
+    labels = label_array(y, n)
+    return column_array(y) if isinstance(y, (list, tuple)) and np.ndim(labels) == 1 else labels
 
 
 def label_array(y: Any, n: int) -> NDArray[Any]:

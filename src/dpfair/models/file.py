@@ -8,6 +8,7 @@ no decision changes on another machine, and compared with the derived one.
 
 from __future__ import annotations
 
+import os
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -121,7 +122,7 @@ def load_model(path: str | Path, *, classifier: Any = None, learner: Any = None)
     except OSError:
         size = None
     if size is None:
-        if path.is_dir():
+        if os.path.isdir(path):  # also for a name that is too long: Path.is_dir raises then
             raise ModelFileError(f"{name} is a directory: name a model file.")
         raise ModelFileError(f"There is no model file {name}.")
     if size > MAX_BYTES:

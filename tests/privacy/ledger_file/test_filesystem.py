@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from dpfair import LedgerFile
 from dpfair.errors import LedgerFileError
 from dpfair.privacy.ledger_file import filesystem
 from dpfair.privacy.ledger_file.filesystem import create_once, identity, mounted_as, refuse_network
@@ -128,6 +129,11 @@ def test_files_that_cannot_be_ledgers_are_refused_with_a_reason(tmp_path):
     with pytest.raises(LedgerFileError, match="is no file"):
         identity(tmp_path)
     path.touch()
+    path.chmod(0o640)
+    with pytest.raises(LedgerFileError, match="is no ledger file"):
+        identity(path)
+    path.unlink()
+    LedgerFile.create(path, 1.0, 1e-6).close()
     for mode in (0o640, 0o604, 0o610, 0o601, 0o666):
         path.chmod(mode)
         with pytest.raises(LedgerFileError, match="chmod 600"):

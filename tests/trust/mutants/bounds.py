@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from scipy import special
 from scipy.special import gammainccinv
 from trust.mutants.registry import mutant, patched
 
@@ -12,7 +13,7 @@ from dpfair import evaluation
 from dpfair.certificate import rule as chosen
 from dpfair.certificate import text
 from dpfair.fairness import rates
-from dpfair.fairness.bounds import bands, deviations, paper, placement, tails
+from dpfair.fairness.bounds import bands, deviations, placement, tails
 from dpfair.fairness.bounds.tails import NoiseLaw
 from dpfair.fairness.laplace_sums import noise_masses
 from dpfair.fairness.rates import SIZE_SHARE, NoisyRate
@@ -43,14 +44,16 @@ def _one_groups_thresholds(eta, thresholds, groups):
     return eta / thresholds if groups <= 5 else 0.0
 
 
-@mutant("C3 does not pay for the range of sizes", "rule levels", instead_of=(paper, "gammainccinv"))
+@mutant(
+    "C3 does not pay for the range of sizes", "rule levels", instead_of=(special, "gammainccinv")
+)
 def _sizes_unpaid(k, eta):
     return gammainccinv(k, eta / (1 - SIZE_SHARE))
 
 
 @mutant("Fisher's quantile has half its degrees of freedom", "rule levels")
 def _half_the_freedom():
-    with patched((paper, "gammainccinv", lambda k, eta: gammainccinv(k / 2, eta))):
+    with patched((special, "gammainccinv", lambda k, eta: gammainccinv(k / 2, eta))):
         yield
 
 
