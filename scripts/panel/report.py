@@ -12,7 +12,7 @@ from dpfair.experiments.runner import finished_runs
 from dpfair.learners import LEARNERS
 from dpfair.methods.fair_classifier import PrivateFairClassifier
 from scripts.panel.cells import digits, header, row, signed, with_error
-from scripts.panel.contenders import CONSTANT, DELTA, QUOTAS, Contender
+from scripts.panel.contenders import CONSTANT, DELTA, MODES, QUOTAS, Contender
 from scripts.panel.halves import HALVES, LARGE, half_of, halves
 from scripts.panel.prepare import PanelTable
 from scripts.panel.run import CACHE, SEEDS
@@ -161,7 +161,8 @@ def failure_section(results: Results, tables: Sequence[str]) -> Iterator[str]:
 def settings_of(results: Results, facts: str) -> list[tuple[str, float]]:
     """The modes and budgets that were run with one kind of schema."""
     found = [(c.mode, c.epsilon) for c in results.contenders if c.facts == facts]
-    return list(dict.fromkeys((mode, epsilon) for mode, epsilon in found if epsilon is not None))
+    every = {(mode, epsilon) for mode, epsilon in found if epsilon is not None}
+    return sorted(every, key=lambda each: (MODES.index(each[0]), each[1]))
 
 
 def described(contender: Contender) -> str:

@@ -164,7 +164,7 @@ def check_budget(
     model: PrivateClassifier, *, epsilon: float, ledger: ChargeTo | str | Path | None
 ) -> None:
     """Raise what speaks against an evaluation that pays, before any record is read."""
-    unit = None if model.unit is None else str(model.unit)
+    unit = None if model.unit is None else str(model.unit_name)
     _payment(model, _plan(model, epsilon), Noise(), ledger, unit)
 
 

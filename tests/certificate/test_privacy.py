@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import math
+from dataclasses import asdict, replace
 
 import pytest
 from certificate.claims import privacy_claim
 
-from dpfair import Ledger, Noise
+from dpfair import Ledger, Noise, PrivateFairClassifier
 from dpfair.certificate import PrivacyClaim
 from dpfair.certificate.privacy import arithmetic_of, counted_records
+from dpfair.data.schema import EarlierCost
 from dpfair.fairness.release import HALF, Release
 from dpfair.privacy.events import best_of_runs, compose, gaussian_steps, noisy_table
 
@@ -86,3 +89,13 @@ def test_the_noisy_number_of_records_is_scaled_up_and_has_an_error():
     persons, wide = counted_records(release, 0.5, 2)
     assert persons == 4000
     assert persons - wide == math.floor((4000 - 3 * math.sqrt(noise + 1000) / 0.5) / 2)
+
+
+def test_facts_that_an_earlier_job_found_count_in_the_grade_and_in_plain_words(loans, loan_schema):
+    cost = EarlierCost(0.75, 1e-6)
+    model = PrivateFairClassifier(1, 1e-5, schema=replace(loan_schema, discovery=cost))
+    claim = model.fit(*loans).certificate_.privacy
+    assert claim.in_all == (pytest.approx(1.75), pytest.approx(1.1e-5))
+    assert claim.judgement.grade == "moderate"
+    assert "5.75 times as likely" in str(model.certificate_)
+    assert PrivacyClaim.from_json(json.loads(json.dumps(asdict(claim)))) == claim

@@ -36,7 +36,7 @@ def test_the_commands_after_a_fit_run_as_they_are_printed(capsys, tmp_path, monk
         code, out, _ = typed(capsys, *fit, *more)
         assert code == 0
         _, _, steps = out.partition("\nNext:\n")
-        assert "The certificate promises little." in out
+        assert "The certificate promises little about" in out
         assert "  - use more records, or a larger --epsilon" in out
         assert "state rows" not in out  # they are declared
         lines = [line.partition(" # ")[0] for line in steps.splitlines()]

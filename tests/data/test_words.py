@@ -86,9 +86,9 @@ def test_codes_of_listed_words():
     assert Words((), np.empty(0, np.int32)).codes(["a"], other=1).tolist() == []
 
 
-@pytest.mark.parametrize("other", [1, 1.5, 2**70, -1, "x", None])
+@pytest.mark.parametrize("other", [1, 1.5, 2**70, -1, "x", None, np.datetime64("2020-01-01T10")])
 def test_a_word_of_a_list_does_not_depend_on_other_items(other):
-    for item in (True, 2**53 + 1, 2**63, 1.0):
+    for item in (True, 2**53 + 1, 2**63, 1.0, np.datetime64("2020-01-01")):
         [alone] = as_words([item]).texts()
         assert as_words([item, other]).texts()[0] == alone
 

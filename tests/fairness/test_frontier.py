@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -66,6 +67,17 @@ def test_estimates_do_not_fall_where_more_is_allowed(notion):
             assert point.rule == found[FRONTIER_TOLERANCES.index(source)].rule
             assert point.gap <= point.tolerance + 1e-7
     assert fell
+
+
+def test_the_models_own_point_stays_and_is_not_shown_for_other_tolerances():
+    point = points_of(release_of())[0]
+    low = replace(point, tolerance=0.0, gap=0.0, accuracy=0.8)
+    own = replace(low, tolerance=0.05, accuracy=0.7, own=True)
+    high = replace(low, tolerance=0.1, accuracy=0.6)
+    found = best_allowed([low, own, high])
+    assert found[:2] == [low, own]
+    assert (found[2].rule, found[2].found_for) == (low.rule, 0.0)
+    assert best_allowed([own, high]) == [own, high]
 
 
 def test_points_are_the_best_rules_with_their_bounds():

@@ -165,3 +165,14 @@ def test_weights_that_are_not_finite_spoil_no_other():
     assert placed[1:4:2].tolist() == on_grid(np.array([0.1, -0.3]), 4).tolist()
     assert placed[0] == np.inf
     assert np.isnan(placed[2])
+
+
+@pytest.mark.parametrize("codes", [254, 255, 256, 257])
+def test_columns_of_one_code_are_joined_with_any_column(codes):
+    """The number of codes of a column may need a larger type than any of its codes."""
+    columns = [Column(0, codes), Column(codes, 1), Column(codes + 1, 1)]
+    look_ups = LookUps.joined(columns, codes + 2, rows=10**6)
+    found = [np.arange(codes), np.zeros(codes, np.uint8), np.zeros(codes, np.uint8)]
+    joint = look_ups.join(found, codes)
+    places = look_ups.starts[:-1] + joint
+    assert len({tuple(row) for row in look_ups.members[places[:, 0]].tolist()}) == codes

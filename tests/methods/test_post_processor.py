@@ -109,6 +109,17 @@ def test_a_classifier_trained_without_the_sensitive_column_gets_its_own_columns(
     assert set(fair.predict(frame[["age", "income", "sex"]])) == {"no", "yes"}
 
 
+def test_the_coin_of_a_record_depends_on_the_classifiers_columns_only(loans):
+    """Otherwise whoever adds a column draws the lottery again."""
+    X, y = loans
+    frame = X.to_pandas()[["age", "income", "sex"]]
+    fitted = LogisticRegression().fit(frame[["age", "income"]], y)
+    fair = FairPostProcessor(fitted, sensitive="sex").fit(frame)
+    decided = fair.predict(frame)
+    assert (fair.predict(frame.assign(number=range(len(frame)))) == decided).all()
+    assert (fair.predict(frame[["sex", "income", "age"]]) == decided).all()
+
+
 def test_scores_are_thresholded_and_nan_is_refused():
     X = table()
     fair = FairPostProcessor(lambda X: 0.2 + 0.6 * X[:, 1], sensitive=0).fit(X)

@@ -63,6 +63,7 @@ class PrivacyClaim:
     records_error: int = 0
     protects: str = EVERY_FEATURE
     found: tuple[str, ...] = ()
+    earlier: tuple[float, float] = (0.0, 0.0)
 
     @classmethod
     def from_ledger(
@@ -77,6 +78,7 @@ class PrivacyClaim:
         records_error: int = 0,
         protects: str = EVERY_FEATURE,
         found: Iterable[str] = (),
+        earlier: tuple[float, float] = (0.0, 0.0),
     ) -> PrivacyClaim:
         """The claim of what a ledger paid for; noise from a seed is a leak.
 
@@ -96,13 +98,14 @@ class PrivacyClaim:
             records_error=records_error,
             protects=protects,
             found=tuple(found),
+            earlier=earlier,
         )
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> PrivacyClaim:
         """Read a claim back from plain data."""
         fields = {key: value for key, value in data.items() if key != "private"}
-        for key in ("assumed_public", "leaks", "found"):
+        for key in ("assumed_public", "leaks", "found", "earlier"):
             fields[key] = tuple(fields[key])
         return cls(**fields)
 
@@ -116,7 +119,12 @@ class PrivacyClaim:
         """How much the budget promises; None for a model that is not private."""
         if self.leaks:
             return None
-        return judge_privacy(self.epsilon, self.delta, self.records, self.records_error)
+        return judge_privacy(*self.in_all, self.records, self.records_error)
+
+    @property
+    def in_all(self) -> tuple[float, float]:
+        """Epsilon and delta of the fit and of the earlier job that found facts for it."""
+        return self.epsilon + self.earlier[0], self.delta + self.earlier[1]
 
 
 def arithmetic_of(ledger: Ledger) -> str:

@@ -68,7 +68,10 @@ def rule_claim(
         intervals=intervals,
         rates_before=tuple(rate.estimate for rate in before),
         rates_after=tuple(map(float, decision.acceptance)),
-        before=tuple(rate.interval(1 - confidence) for rate in before),
+        # All groups together; not of records that trained the scorer.
+        before=()
+        if release.dependence
+        else tuple(rate.interval((1 - confidence) / k) for rate in before),
         after=intervals.get(names[0], ()) if parity else (),
         constant_accuracy=constant,
         beats_constant=(accuracy((1 + confidence) / 2) or 0.0) > certain if bound else None,

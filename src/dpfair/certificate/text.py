@@ -91,9 +91,11 @@ def meaning(claim: PrivacyClaim) -> str:
     """What epsilon and delta say about one record or person, for readers who are not experts."""
     who = "one person" if "person" in claim.unit else "one record"
     done = f"to change {who}" if claim.relation == "replace_one" else f"{who} more or less"
-    times = f"{math.exp(min(claim.epsilon, 700.0)):.3g} times as likely (e to the power of epsilon)"
-    delta = f", but for a probability of {claim.delta:g}" if claim.delta else ""
-    return f"{done} makes no result of the fit more than {times}{delta}."
+    epsilon, delta = claim.in_all
+    times = f"{math.exp(min(epsilon, 700.0)):.3g} times as likely (e to the power of epsilon)"
+    unlikely = f", but for a probability of {delta:.6g}" if delta else ""
+    fit = "fit and of the earlier job that found facts" if claim.earlier[0] else "fit"
+    return f"{done} makes no result of the {fit} more than {times}{unlikely}."
 
 
 def _found(claim: PrivacyClaim) -> list[str]:

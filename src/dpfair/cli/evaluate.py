@@ -77,7 +77,7 @@ def evaluate(
         from dpfair.data.containers import missing_column
 
         raise missing_column(name, frame.columns)
-    unit = None if fitted.unit is None else str(fitted.unit)
+    unit = None if fitted.unit is None else str(fitted.unit_name)
     table = needed_columns(frame, fitted.schema_, unit)
     if private_epsilon is not None:
         paid = evaluate_privately(fitted, table, frame[name], epsilon=private_epsilon, ledger=to)

@@ -57,6 +57,6 @@ def exported(model: Any) -> Schema:
         cost.delta,
         model.certificate_.privacy.private,
         model.relation,
-        None if model.unit is None else str(model.unit),
+        None if model.unit is None else str(model.unit_name),
     )
     return replace(schema, discovery=found)

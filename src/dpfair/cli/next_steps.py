@@ -49,14 +49,20 @@ def next_steps(
     return steps
 
 
+def weak_promises(model: PrivateClassifier) -> list[str]:
+    """What the certificate promises little about."""
+    fairness = model.certificate_.fairness
+    judged = {"the gap": fairness.gap_judgement, "the accuracy": fairness.accuracy_judgement}
+    return [what for what, one in judged.items() if one and one.grade in ("weak", "vacuous")]
+
+
 def advice(model: PrivateClassifier) -> list[str]:
     """What would make a weak certificate stronger, if it is weak; by released numbers only."""
     certificate = model.certificate_
     fairness = certificate.fairness
-    judged = (fairness.gap_judgement, fairness.accuracy_judgement)
-    grades = [one.grade for one in judged if one is not None]
-    if fairness.mostly_undeclared or not {"weak", "vacuous"}.intersection(grades):
-        return []  # otherwise the first thing to mend is the schema
+    weak = weak_promises(model)
+    if fairness.mostly_undeclared or not weak:  # if so, the first thing to mend is the schema
+        return []
     found = []
     if model.schema_.rows is None and model.unit is None:
         found.append(
@@ -65,6 +71,8 @@ def advice(model: PrivateClassifier) -> list[str]:
         )
     if certificate.privacy.epsilon < LARGE_EPSILON:
         found.append("use more records, or a larger --epsilon if that is acceptable")
+    if "the accuracy" not in weak and not fairness.constant:
+        return found  # what follows makes the bound on the gap wider
     if hasattr(model, "rule_settings") and model.rule_settings.tolerance < 1:
         found.append(
             "allow a larger gap by --tolerance, if a rule that decides more is worth it"
@@ -86,7 +94,9 @@ def print_next_steps(
     """Print what would help, and the commands; without a file, how to get one."""
     print()
     if helps := advice(fitted):
-        print("The certificate promises little. What may help in another fit (which costs again):")
+        about = " and ".join(weak_promises(fitted))
+        print(f"The certificate promises little about {about}.")
+        print("What may help in another fit (which costs again):")
         print("\n".join(f"  - {line}" for line in helps))
         print()
     steps = next_steps(data, model, report, payer, private=fitted.certificate_.privacy.private)

@@ -88,7 +88,7 @@ def predict(
     if id_column is not None and id_column not in frame.columns:
         guess = validate.did_you_mean(id_column, frame.columns)
         raise InputError(f"The table has no column {id_column!r} for --id{guess}.")
-    unit = None if fitted.unit is None else str(fitted.unit)
+    unit = None if fitted.unit is None else str(fitted.unit_name)
     table = needed_columns(frame, fitted.schema_, unit)
     with working("deciding"):
         reasons = fitted.undecided(table)

@@ -157,7 +157,8 @@ def plain_array(values: Any) -> NDArray[Any]:
 def _converted(array: NDArray[Any], items: Sequence[Any]) -> bool:
     """Whether NumPy changed some items to the type of others; a record must not change another."""
     types = set(map(type, items))
-    return len(types) > 1 or (types == {int} and array.dtype.kind not in "iu")
+    plain = len(types) == 1 and types <= {bool, int, float}
+    return not plain or (types == {int} and array.dtype.kind not in "iu")
 
 
 def _as_array(table: Any) -> NDArray[Any]:

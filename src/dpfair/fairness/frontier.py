@@ -49,18 +49,22 @@ def best_allowed(points: Sequence[FrontierPoint]) -> list[FrontierPoint]:
 
     A rule is found by smoothed counts, and its accuracy is estimated by the counts themselves. So a
     rule that was found for a smaller tolerance may have the higher estimate. It is allowed for a
-    larger tolerance, too.
+    larger tolerance, too. The model's own point stays as it is, and its rule is not shown for other
+    tolerances: its bounds are not among those that hold at once.
     """
     return [_best(point, points) for point in points]
 
 
 def _best(point: FrontierPoint, points: Sequence[FrontierPoint]) -> FrontierPoint:
+    if point.own:
+        return point
     most = max(point.tolerance, point.gap)
-    allowed = [p for p in points if p.tolerance <= point.tolerance and p.gap <= most]
+    others = [p for p in points if not p.own and p.tolerance <= point.tolerance]
+    allowed = [p for p in others if p.gap <= most]
     best = max(allowed, key=lambda p: (p.accuracy, p is point))
     if best.accuracy <= point.accuracy:
         return point
-    return replace(best, tolerance=point.tolerance, found_for=best.tolerance, own=False)
+    return replace(best, tolerance=point.tolerance, found_for=best.tolerance)
 
 
 def frontier(

@@ -76,10 +76,9 @@ class BlockFit:
         }
 
     def visit_all(self, blocks: Sequence[Block]) -> None:
-        """Visit the other blocks, and the best of all once more, by all draws that are left."""
-        others = [block for block in blocks if block not in self._gains]
-        each = max(1, int(_FIRST_PART * self.left) // max(len(others), 1))
-        for block in others[: self.left]:
+        """Visit the blocks, and the best of them once more, by all draws that are left."""
+        each = max(1, int(_FIRST_PART * self.left) // len(blocks))
+        for block in blocks[: self.left]:
             self._visit(block, each)
         best = sorted(self._gains, key=lambda block: -self._gains[block])[:_REVISITED]
         # Equal parts of what is left; the first ones get what cannot be divided.

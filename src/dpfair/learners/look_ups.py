@@ -146,10 +146,12 @@ class LookUps:
                 raise InputError(f"Expected codes from 0 to {column.codes - 1}.")
         result = np.empty((rows, len(self.joints)), dtype=self.dtype)
         for place, joint in enumerate(self.joints):
-            total = codes[joint[-1]].astype(self.dtype)
-            for i in joint[-2::-1]:
-                total *= self.dtype.type(self.columns[i].codes)
+            total, size = np.zeros(rows, dtype=self.dtype), 1
+            for i in joint[::-1]:
+                if size > 1:  # zeros need not be multiplied, and 256 is no number of one byte
+                    total *= self.dtype.type(self.columns[i].codes)
                 total += codes[i].astype(self.dtype, copy=False)
+                size *= self.columns[i].codes
             result[:, place] = total
         return result
 

@@ -386,6 +386,11 @@ class PrivateClassifier(
             records=records,
             records_error=error,
             found=found_phrases(schema) if schema.discovery is None else (),
+            earlier=(
+                (0.0, 0.0)
+                if schema.discovery is None
+                else (schema.discovery.epsilon, schema.discovery.delta)
+            ),
         )
 
     def dependence(self, step: str) -> str:

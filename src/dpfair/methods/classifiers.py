@@ -27,7 +27,14 @@ from dpfair.methods.inputs import label_classes
 from dpfair.privacy.identities import text_rows
 from dpfair.privacy.siphash import Rows
 
-__all__ = ["ClassifierScorer", "GroupClassifier", "StoredClassifier", "TableRecords", "is_fitted"]
+__all__ = [
+    "ClassifierScorer",
+    "GroupClassifier",
+    "StoredClassifier",
+    "TableRecords",
+    "is_fitted",
+    "read_columns",
+]
 
 
 class GroupClassifier:
@@ -78,12 +85,16 @@ class GroupClassifier:
 
 @dataclass(frozen=True)
 class TableRecords:
-    """Records in the table that they came in, with the codes of their groups."""
+    """Records in the table that they came in, with the codes of their groups.
+
+    ``columns`` are those that the classifier reads; None: all of them, in their order.
+    """
 
     table: Any
     groups: NDArray[np.int64]
     labels: NDArray[Any] | None = None
     units: None = None
+    columns: tuple[str, ...] | None = None
 
     def __len__(self) -> int:
         return len(self.groups)
@@ -91,7 +102,8 @@ class TableRecords:
     def take(self, rows: NDArray[np.int64]) -> TableRecords:
         """The chosen rows."""
         labels = None if self.labels is None else self.labels[rows]
-        return TableRecords(take_rows(self.table, rows), self.groups[rows], labels)
+        own = {"table": take_rows(self.table, rows), "groups": self.groups[rows]}
+        return replace(self, labels=labels, **own)
 
     def with_labels(self, labels: NDArray[Any]) -> TableRecords:
         """The same rows with labels."""
@@ -102,8 +114,12 @@ class TableRecords:
         return replace(self, groups=np.maximum(self.groups, 0))
 
     def identities(self) -> Rows:
-        """What distinguishes one row from another, whatever the container."""
-        columns = [as_words(get_column(self.table, name)) for name in column_names(self.table)]
+        """What distinguishes one row from another, whatever the container.
+
+        A column that the classifier does not read must not change the coin of a record.
+        """
+        names = column_names(self.table) if self.columns is None else self.columns
+        columns = [as_words(get_column(self.table, name)) for name in names]
         texts = [text_rows([*words.words, None])[words.places] for words in columns]
         return np.hstack([*texts, self.groups.astype(np.int64).view(np.uint64)[:, None]])
 
@@ -140,6 +156,20 @@ class StoredClassifier:
         )
 
 
+def read_columns(classifier: Any) -> tuple[str, ...] | None:
+    """The columns that a classifier, or a dict of them, knows to be its own; None if it does not.
+
+    >>> read_columns(lambda table: table) is None
+    True
+    """
+    parts = [*classifier.values()] if isinstance(classifier, Mapping) else [classifier]
+    known = [getattr(part, "feature_names_in_", None) for part in parts]
+    names = [column for own in known if own is not None for column in own]
+    if any(own is None for own in known) or not all(isinstance(name, str) for name in names):
+        return None
+    return tuple(dict.fromkeys(map(str, names)))
+
+
 def is_fitted(classifier: Any) -> bool:
     """Whether a classifier can predict already; functions always can."""
     if isinstance(classifier, StoredClassifier):
@@ -174,7 +204,7 @@ def _classes(classifier: Any, y: Any) -> NDArray[Any]:
 
 def _positive(classifier: Any, table: Any, classes: NDArray[Any]) -> NDArray[np.int64]:
     expected = getattr(classifier, "feature_names_in_", None)
-    if expected is not None and set(expected) < set(column_names(table)):
+    if expected is not None and set(expected) <= set(column_names(table)):
         # The classifier was trained without some columns, such as the sensitive one.
         table = select_columns(table, [str(c) for c in expected])
     predict = classifier.predict if hasattr(classifier, "predict") else classifier

@@ -36,6 +36,7 @@ from dpfair.methods.classifiers import (
     StoredClassifier,
     TableRecords,
     is_fitted,
+    read_columns,
 )
 from dpfair.methods.division import usable
 from dpfair.methods.fitted import Fitted
@@ -337,21 +338,22 @@ class FairPostProcessor(PrivateClassifier):
 
     @property
     def _declares_columns(self) -> bool:
-        return is_fitted(self.classifier)  # which knows its columns
+        return is_fitted(self.classifier) and read_columns(self.classifier) is not None
 
     def _named(self, table: Any, schema: Schema, sensitive_features: Any) -> Any:
         return table  # its columns are the classifier's
 
     def _encode(self, table: Any, sensitive_features: Any) -> TableRecords:
         rows, sensitive = row_count(table), self.schema_.sensitive
+        columns = read_columns(self.classifier) if self._declares_columns else None
         if sensitive is None:
-            return TableRecords(table, np.zeros(rows, dtype=np.int64))
+            return TableRecords(table, np.zeros(rows, dtype=np.int64), columns=columns)
         apart = sensitive_features is not None
         values = sensitive_features if apart else get_column(table, sensitive.name)
         groups = level_codes(values, sensitive)
         if len(groups) != rows:
             raise InputError(f"Expected {rows} groups, got {len(groups)}.")
-        return TableRecords(table, groups)
+        return TableRecords(table, groups, columns=columns)
 
     def _read_groups(self, table: Any, sensitive_features: Any) -> Levels:
         if self.epsilon is not None:

@@ -25,7 +25,7 @@ MAX_EPSILON = 200
 # The logarithm of the largest noise multiplier that calibration tries.
 _MAX_NOISE = 40.0
 
-# The part of the target that may be left over: a multiplier is then the smallest to 1e-4 at least.
+# The part of the target that may be left over.
 _TOLERANCE = 2e-5
 
 # So many steps by the secant method, before halving takes over.
@@ -99,7 +99,9 @@ def calibrate_event(
     stated: DpEvent | None = None,
     start: float = 1.0,
 ) -> float:
-    """The smallest multiplier, to one part in ten thousand, whose event stays within the target.
+    """The smallest multiplier, or hardly more, whose event stays within the target.
+
+    It leaves at most one part in 50,000 of the target.
 
     ``event_of`` is the event as a function of the multiplier, to which its noise is proportional,
     ``other_events`` is what else the target pays for, and ``start`` is where the search begins.
@@ -126,7 +128,10 @@ def calibrate_event(
     # The cost is computed only if the events agree in everything but the noise.
     if not alike(event_to_json(stated), event_to_json(event_of(multiplier))):
         raise InputError("The stated event is another one than the settings lead to.")
-    if spent(multiplier) > target * (1 + 1e-6) or spent(multiplier / _SLACK) <= target:
+    cost = spent(multiplier)
+    # With a cost of nearly the target, the noise is not too large, however slowly costs fall there.
+    enough = cost > target * (1 - 2 * _TOLERANCE) or spent(multiplier / _SLACK) > target
+    if cost > target * (1 + 1e-6) or not enough:
         raise InputError("The stated noise is not what the budget leads to.")
     return multiplier
 
