@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 from sample_tables import make_loans
+from sklearn.linear_model import LogisticRegression
 
 from dpfair import (
     FairPostProcessor,
@@ -38,12 +39,10 @@ def searched(schema):
     return PrivateSearchCV(estimator, {"rule__tolerance": [0.0, 0.1]}, epsilon=3, mean_runs=2)
 
 
-def accepts_above_40(table):
-    return (np.asarray(table["income"]) > 40).astype(int)
-
-
 def processed(schema):
-    return FairPostProcessor(accepts_above_40, 2, sensitive="sex", groups=["f", "m"], held_out=True)
+    X, y = make_loans(200, seed=5)
+    known = LogisticRegression().fit(X.select("age", "income").to_pandas(), y)
+    return FairPostProcessor(known, 2, sensitive="sex", groups=["f", "m"], held_out=True)
 
 
 @pytest.mark.parametrize("make", [fair, searched, processed])

@@ -154,3 +154,11 @@ def test_a_wrong_formula_costs_time_but_no_privacy(monkeypatch, wrong):
     multiplier = calibrate(1.0, DELTA, 1.0, 10)
     assert epsilon_of(gaussian_steps(multiplier, 1.0, 10), DELTA, "add_remove") <= 1.0
     assert multiplier == pytest.approx(exact_multiplier(1.0, 10, "add_remove"), rel=1e-4)
+
+
+def test_noise_that_costs_hardly_anything_is_recognised_as_what_the_budget_leads_to():
+    """Beside a table that takes nearly all of it, costs fall so slowly that much noise is right."""
+    other = [noisy_table(0.9999, "add_remove")]
+    multiplier = calibrate(1.0, 1e-5, 0.01, 200, other_events=other)
+    stated = gaussian_steps(multiplier, 0.01, 200)
+    assert calibrate(1.0, 1e-5, 0.01, 200, other_events=other, stated=stated) == multiplier
