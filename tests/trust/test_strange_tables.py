@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -21,7 +22,7 @@ from trust.strange_tables import (
 
 from dpfair import PrivateFairClassifier
 from dpfair.certificate import parity_claim
-from dpfair.errors import FairnessWarning
+from dpfair.errors import FairnessWarning, PrivacyLeakWarning
 from dpfair.fairness.release import HALF, Release
 from dpfair.fairness.rules import Rule, parity_rule
 from dpfair.methods.algorithm2 import Algorithm2
@@ -85,6 +86,18 @@ def test_undeclared_labels_warn():
     schema = numeric_schema(GROUPS[:2], labels=("defaulted", "repaid"))
     with pytest.warns(FairnessWarning, match="none of the declared labels"):
         PrivateFairClassifier(3, schema=schema).fit(table, labels.astype(str))
+
+
+def test_labels_that_were_read_off_the_records_are_not_shown():
+    table, labels, _ = applicants(np.random.default_rng(2), 2000, 0.0)
+    schema = numeric_schema(GROUPS[:2], labels=("defaulted", "repaid"))
+    with pytest.warns((FairnessWarning, PrivacyLeakWarning)) as warned:
+        model = PrivateFairClassifier(3, schema=replace(schema, reviewed=False)).fit(
+            table, labels.astype(str)
+        )
+    told = " ".join([str(model.certificate_), *(str(w.message) for w in warned)])
+    assert "OF NO USE: nearly all labels are none of the declared ones" in told
+    assert "repaid" not in told
 
 
 def test_undeclared_records_train_nothing_and_are_subtracted():

@@ -59,7 +59,8 @@ def _of_no_use(claim: FairnessClaim) -> list[str]:
     if not kind:
         return []
     column = f" of {claim.column}" if kind == "group" and claim.column else ""
-    known = listing(claim.labels if kind == "label" else claim.groups, 5)
+    values = claim.labels if kind == "label" else claim.groups
+    known = listing(values, 5) if values else "the declared ones"
     return [
         f"OF NO USE: nearly all {kind}s{column} are none of {known} (an estimated "
         f"{claim.undeclared[kind][0]:.4f} of the records), so nearly nothing was learned. Compare "

@@ -242,7 +242,8 @@ def fit(
 def _stop_using(model: PrivateClassifier, kind: str, data: str, schema: Path | None) -> None:
     """End with exit code 1: the fit was paid for, but nobody should decide by this model."""
     fairness = model.certificate_.fairness
-    known = "/".join(fairness.labels if kind == "label" else fairness.groups)
+    values = fairness.labels if kind == "label" else fairness.groups
+    known = "/".join(values) if values else "the declared ones"
     say(
         f"dpfair: nearly all {kind}s are none of {known}, so the model is of no use. What was paid "
         f"is spent. Compare the {kind} values of the schema with the file: dpfair check {data} "

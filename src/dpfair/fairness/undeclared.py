@@ -69,15 +69,18 @@ def release_irregular(
 
 
 def warn_undeclared(release: Release, confidence: float, schema: Schema) -> None:
-    """Warn if by the noisy counts many records have an undeclared group or label."""
+    """Warn if by the noisy counts many records have an undeclared group or label.
+
+    Values that were read off the records are not shown.
+    """
     declared = {"group": schema.groups, "label": schema.label.values}
     for kind, (share, ends) in undeclared_shares(release, confidence).items():
         if mostly_undeclared(share, ends):
             warn(
                 f"By the noisy counts, about {share:.1%} of the records have none of the declared "
-                f"{kind}s ({listing(declared[kind], 5)}): nearly nothing was learned, and the "
-                "model is of no use. Compare the values in the schema with those in the table: "
-                "dpfair check.",
+                f"{kind}s{f' ({listing(declared[kind], 5)})' if schema.reviewed else ''}: nearly "
+                "nothing was learned, and the model is of no use. Compare the values in the schema "
+                "with those in the table: dpfair check.",
                 FairnessWarning,
             )
         elif many_undeclared(share, ends):

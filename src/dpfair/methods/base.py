@@ -355,7 +355,8 @@ class PrivateClassifier(
         fairness = replace(
             self.fairness(self.fitted_),
             column="" if groups is None else groups.name,
-            labels=self.schema_.label.values,
+            # Those that were read off the records are not shown.
+            labels=self.schema_.label.values if self.schema_.reviewed else (),
         )
         own = Certificate(method=self.title, privacy=self.privacy(), fairness=fairness)
         return winners_certificate(own, self.ledger_)
