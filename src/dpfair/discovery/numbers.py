@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 
 MOST_BINS, FEWEST_BINS = 16, 2
 # A bin has the mass of so many standard deviations of the noise at least.
-_BIN_DEVIATIONS = 3.0
+_BIN_DEVIATIONS = 8.0
 # A value that so many records have is the usual one.
 USUAL_SHARE = 0.8
 # A column with a usual value is spiky if less of the rest has bins of its own.
