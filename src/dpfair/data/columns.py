@@ -294,7 +294,6 @@ class Categorical:
             form="true or false",
             doc="Whether words that are not among the values also have cells, through a fixed "
             "hash: for columns with too many words to list. Default: true if the values are found.",
-            phrase="hashed columns",
             used_by=("binned",),
             write=bool,
         ),
