@@ -97,7 +97,8 @@ def test_bounds_that_say_nothing_are_red():
 
 
 def test_a_constant_rule_is_named_and_its_zero_gap_is_not_green():
-    model = fitted(1, change=lambda X, y: (X, np.full(len(X), "no")))
+    # At a small epsilon, about one fit in 400 counts noise as an accepted record and makes a rule.
+    model = fitted(9, change=lambda X, y: (X, np.full(len(X), "no")))
     assert model.certificate_.fairness.gap_bound < 0.01
     page = render_report(model)
     assert "<strong>The model accepts nobody</strong>" in page
