@@ -18,7 +18,7 @@ HEADER = """\
 # The lower bounds of pyproject.toml, as exact versions; make test-lowest runs the tests with them.
 # Made by scripts/lowest_versions.py.
 """
-REQUIREMENT = re.compile(r"(?P<name>[A-Za-z0-9._-]+)>=(?P<version>[0-9][0-9.]*)")
+REQUIREMENT = re.compile(r"(?P<name>[A-Za-z0-9._-]+)(\[[a-z,]+\])?>=(?P<version>[0-9][0-9.]*)")
 
 
 def main() -> None:
@@ -45,6 +45,8 @@ def lower_bound(requirement: str) -> tuple[str, str]:
 
     >>> lower_bound("numpy>=2.0")
     ('numpy', '2.0')
+    >>> lower_bound("dask[dataframe]>=2024.8")  # constraints have no extras
+    ('dask', '2024.8')
     """
     match = REQUIREMENT.fullmatch(requirement)
     if match is None:

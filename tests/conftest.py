@@ -13,6 +13,8 @@ from dpfair import Schema, load_adult, load_credit
 
 # Processes that fork or are killed, permissions, links, pipes, limits of the system.
 NEED_POSIX = [
+    "bench/test_process.py",
+    "bench/test_run.py",
     "cli/test_ledger_cli.py",
     "cli/test_outputs_cli.py",
     "experiments/test_runner.py",

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+from record_arrays import codes_in, numbers_in
 
 from dpfair.data.columns import Categorical, Levels, Numeric
 from dpfair.data.encode import encode
@@ -35,8 +36,8 @@ def records(table, groups=None):
 
 def same(one, two):
     return (
-        np.array_equal(one.numeric, two.numeric, equal_nan=True)
-        and np.array_equal(one.codes, two.codes)
+        np.array_equal(numbers_in(one), numbers_in(two), equal_nan=True)
+        and np.array_equal(codes_in(one), codes_in(two))
         and np.array_equal(one.groups, two.groups)
     )
 
@@ -57,7 +58,7 @@ ZS = [0.5, -0.25, None, math.nan]
 SEXES = [0, 1, 7, None]
 
 
-EXPECTED = Records(
+EXPECTED = Records.of_arrays(
     numeric=np.array([[20, 0.5], [0, -0.25], [100, np.nan], [np.nan, np.nan]]),
     codes=np.array([[0], [1], [3], [3]], dtype=np.int32),
     groups=np.array([0, 1, -1, -1]),

@@ -36,6 +36,7 @@ _HOME = {
     "PrivateLogisticRegression": "methods.logistic_regression",
     "PrivateSearchCV": "methods.search",
     "Schema": "data.schema",
+    "TableFiles": "data.table_files",
     "WeakPrivacyWarning": "errors",
     "calibrate": "privacy.accountants",
     "discover_schema": "discovery.job",
@@ -73,6 +74,7 @@ __all__ = [
     "PrivateLogisticRegression",
     "PrivateSearchCV",
     "Schema",
+    "TableFiles",
     "WeakPrivacyWarning",
     "__version__",
     "calibrate",
@@ -89,6 +91,7 @@ __all__ = [
 if TYPE_CHECKING:
     from dpfair.certificate import Certificate
     from dpfair.data.schema import Schema
+    from dpfair.data.table_files import TableFiles
     from dpfair.datasets import load_adult, load_credit
     from dpfair.discovery.job import discover_schema
     from dpfair.errors import (

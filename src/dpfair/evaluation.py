@@ -14,8 +14,8 @@ from dpfair.data.encode import level_codes
 from dpfair.errors import InputError
 from dpfair.fairness.bounds.bands import fixed_accuracy, fixed_bound
 from dpfair.fairness.counting import release_table, table_plan
-from dpfair.fairness.metrics import accuracy, group_rates, group_values, parity_gap, sampling_floor
-from dpfair.fairness.notions import Notion, notion_of
+from dpfair.fairness.metrics import gap_of, sampling_floor
+from dpfair.fairness.notions import Notion, Statistic, notion_of
 from dpfair.fairness.rates import Interval
 from dpfair.fairness.release import HALF, Release, dependence_of
 from dpfair.fairness.undeclared import undeclared_shares
@@ -31,7 +31,7 @@ from dpfair.privacy.payment import ChargeTo, Payment
 from dpfair.privacy.plan import UNUSED_DELTA, Budget, FitPlan
 from dpfair.privacy.split import bound_units
 
-__all__ = ["PrivateMetrics", "check_budget", "evaluate", "evaluate_privately"]
+__all__ = ["DecisionCounts", "PrivateMetrics", "check_budget", "evaluate", "evaluate_privately"]
 
 MEASURING = "count decisions by group and label"
 # Of one cell. Bounds on rates need tables of the noise, which grow as one over it; they would still
@@ -54,37 +54,73 @@ def evaluate(
     one; ``floor`` is the mean parity gap that a perfectly fair rule would show on as many records.
     Records of an undeclared group or label are left out and counted; ``strict`` refuses them.
     """
-    records = model.new_records(X, sensitive_features, known=False)
-    labels = level_codes(label_column(y, len(records)), model.schema_.label)
-    left_out = {"group": int((records.groups < 0).sum()), "label": int((labels < 0).sum())}
-    used = np.flatnonzero((records.groups >= 0) & (labels >= 0))
-    if not len(used) or (strict and len(used) < len(records)):
-        raise InputError(
-            f"Of {len(records)} records, {left_out['group']} have a group and {left_out['label']} "
-            "have a label that the schema does not declare."
-        )
-    if len(used) < len(records):
-        records, labels = records.take(used), labels[used]
-    decisions = model.decide(records)
-    names = model.schema_.groups
-    rates = group_rates(decisions, records.groups, len(names))
-    sizes = np.bincount(records.groups, minlength=len(names))
-    result = {
-        "n": len(records),
-        "left_out": left_out,
-        "accuracy": accuracy(decisions, labels),
-        "gap": parity_gap(decisions, records.groups, len(names)),
-        "group_rates": {n: float(r) for n, r in zip(names, rates, strict=True)},
-        "group_sizes": {n: int(s) for n, s in zip(names, sizes, strict=True)},
-        "internal": True,
-    }
-    notion = notion_of(model.certificate_.fairness.notion)
-    if notion.name != "demographic_parity":
-        values = group_values(notion, decisions, records.groups, labels, len(names))
-        result |= {"notion": notion.name, "notion_gap": notion.gap(values)}
-    if len(names) == 2 and sizes.min() > 0:
-        result["floor"] = sampling_floor(float(decisions.mean()), sizes.tolist())
-    return result
+    counts = DecisionCounts(model)
+    counts.add(model.new_records(X, sensitive_features, known=False), y)
+    return counts.metrics(strict=strict)
+
+
+class DecisionCounts:
+    """Records of a table by label, group and decision: what all internal metrics follow from."""
+
+    def __init__(self, model: PrivateClassifier) -> None:
+        self.model, self.rows = model, 0
+        self.left_out = {"group": 0, "label": 0}
+        self._cells = np.zeros((2, len(model.schema_.groups), 2), dtype=np.int64)
+
+    def add(self, records: Any, y: Any) -> None:
+        """Count records that follow, with their labels."""
+        labels = level_codes(label_column(y, len(records)), self.model.schema_.label)
+        known = (records.groups >= 0) & (labels >= 0)
+        self.rows += len(records)
+        self.left_out["group"] += int((records.groups < 0).sum())
+        self.left_out["label"] += int((labels < 0).sum())
+        if not known.all():
+            records, labels = records.take(np.flatnonzero(known)), labels[known]
+        if len(records):
+            cells = (labels, records.groups.astype(np.intp), self.model.decide(records))
+            places = np.ravel_multi_index(cells, self._cells.shape)
+            found = np.bincount(places, minlength=self._cells.size)
+            self._cells += found.reshape(self._cells.shape)
+
+    def metrics(self, *, strict: bool) -> dict[str, Any]:
+        """The numbers; ``strict`` refuses records of an undeclared group or label."""
+        used, names = int(self._cells.sum()), self.model.schema_.groups
+        if not used or (strict and used < self.rows):
+            raise InputError(
+                f"Of {self.rows} records, {self.left_out['group']} have a group and "
+                f"{self.left_out['label']} have a label that the schema does not declare."
+            )
+        sizes, accepted = self._cells.sum(axis=(0, 2)), self._cells[:, :, 1].sum(axis=0)
+        rates = _rates(accepted, sizes)
+        result = {
+            "n": used,
+            "left_out": self.left_out,
+            "accuracy": float(sum(self._cells[label, :, label].sum() for label in (0, 1)) / used),
+            "gap": gap_of(rates),
+            "group_rates": {n: float(r) for n, r in zip(names, rates, strict=True)},
+            "group_sizes": {n: int(s) for n, s in zip(names, sizes, strict=True)},
+            "internal": True,
+        }
+        notion = notion_of(self.model.certificate_.fairness.notion)
+        if notion.name != "demographic_parity":
+            values = np.stack([self._statistic(statistic) for statistic in notion.statistics])
+            result |= {"notion": notion.name, "notion_gap": notion.gap(values)}
+        if len(names) == 2 and sizes.min() > 0:
+            result["floor"] = sampling_floor(float(accepted.sum() / used), sizes.tolist())
+        return result
+
+    def _statistic(self, statistic: Statistic) -> NDArray[np.float64]:
+        """Its value in every group: a share of the records of its labels."""
+        labels = list(statistic.labels)
+        hits = [self._cells[y, :, y if statistic.correct else 1] for y in labels]
+        return _rates(np.sum(hits, axis=0), self._cells[labels].sum(axis=(0, 2)))
+
+
+def _rates(hits: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The shares, NaN where there are no records."""
+    shares = np.full(len(sizes), np.nan)
+    np.divide(hits, sizes, out=shares, where=sizes > 0)
+    return shares
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,21 @@ from __future__ import annotations
 import os
 import secrets
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from dpfair.errors import InputError
 
-__all__ = ["LEDGER_LOGS", "LEDGER_NUMBER", "OPEN", "check_place", "is_ledger", "write_file"]
+__all__ = [
+    "LEDGER_LOGS",
+    "LEDGER_NUMBER",
+    "OPEN",
+    "check_place",
+    "is_ledger",
+    "write_file",
+    "writing",
+]
 
 # How a ledger file begins: it is an SQLite file with an application number of its own, "dplg".
 LEDGER_NUMBER = 0x64706C67
@@ -32,27 +42,32 @@ def check_place(path: str | Path) -> None:
 
 
 def write_file(path: str | Path, content: bytes) -> Path:
-    """Write a file in one step, so that nobody ever sees half of it.
+    """Write a file in one step, so that nobody ever sees half of it; see :func:`writing`."""
+    with writing(path) as draft:
+        draft.write_bytes(content)
+    return Path(path)
+
+
+@contextmanager
+def writing(path: str | Path) -> Iterator[Path]:
+    """A draft beside a file, which takes its place in one step when all of it is written.
 
     A link is followed. A file that exists keeps its permissions; a ledger file is never replaced.
     """
-    path = Path(path)
     try:
-        place = _place(path)
+        place = _place(Path(path))
         draft = _draft(place)
         try:
             if place.exists():
                 draft.chmod(place.stat().st_mode & 0o7777)
-            with draft.open("wb") as file:
-                file.write(content)
-                file.flush()
+            yield draft
+            with draft.open("rb+") as file:
                 os.fsync(file.fileno())
             os.replace(draft, place)
         finally:
             draft.unlink(missing_ok=True)
     except OSError as error:
         raise _unwritable(path, error) from error
-    return path
 
 
 def _place(path: Path) -> Path:

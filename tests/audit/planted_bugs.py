@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from record_arrays import numbers_in
 
 from dpfair import (
     Algorithm2,
@@ -169,8 +170,8 @@ no_noise_on_an_empty_batch = draws_changed(NoNoiseIfEmpty)
 
 class ScaledByData(LogisticLearner):
     def train(self, plan, records, schema, receipt, progress=None):
-        middle = np.nan_to_num(np.nanmean(records.numeric, axis=0))
-        spread = np.nan_to_num(np.nanstd(records.numeric, axis=0)) + 1e-3
+        middle = np.nan_to_num(np.nanmean(numbers_in(records), axis=0))
+        spread = np.nan_to_num(np.nanstd(numbers_in(records), axis=0)) + 1e-3
         columns = [
             replace(c, center=float(middle[i]), scale=float(spread[i]))
             for i, c in enumerate(schema.numeric)
@@ -213,15 +214,15 @@ class SplitByPermutation(PrivateFairClassifier):
     def train(self, records, run):
         n, shares = len(records), run.plan.shares
         order, cuts = np.argsort(run.noise.uniforms(n)), np.cumsum([*shares.values()])[:-1]
-        parts = np.split(order, (cuts * n).astype(int))
-        run.split_records = lambda records: dict(zip(shares, map(np.sort, parts), strict=True))
+        parts = [records.take(np.sort(rows)) for rows in np.split(order, (cuts * n).astype(int))]
+        run.parts = lambda records: dict(zip(shares, parts, strict=True))
         return super().train(records, run)
 
 
 class CountedRecordsTrain(PrivateFairClassifier):
     def train(self, records, run):
-        parts = run.split_records(records) | {"train": np.arange(len(records))}
-        run.split_records = lambda records: parts
+        parts = run.parts(records) | {"train": records}
+        run.parts = lambda records: parts
         return super().train(records, run)
 
 
@@ -282,7 +283,7 @@ class PrintedNumber(PrivateLogisticRegression):
 
 class RecordsKept(PrivateLogisticRegression):
     def learn(self, records, run):
-        self.nearest_ = records.numeric
+        self.nearest_ = numbers_in(records)
         super().learn(records, run)
 
 
@@ -306,8 +307,8 @@ def number_of_records_in_the_ledger(schema, relation):
 
 class ScoredOnFitted(PrivateSearchCV):
     def train(self, records, run):
-        fitting = run.split_records(records)["fit"]
-        run.split_records = lambda records: {"fit": fitting, "validate": fitting}
+        fitting = run.parts(records)["fit"]
+        run.parts = lambda records: {"fit": fitting, "validate": fitting}
         return super().train(records, run)
 
 
@@ -356,7 +357,7 @@ groups_counted_under_the_name_of_the_size = assuming(
 
 class LargestNumberAsSize(DPFermi):
     def train(self, records, run):
-        run.assume(Assumption(), records.numeric.max(axis=0, initial=0.0))
+        run.assume(Assumption(), numbers_in(records).max(axis=0, initial=0.0))
         return super().train(records, run)
 
 
@@ -409,8 +410,8 @@ class OtherScope(PrivateFairClassifier):
     """Training records are counted, and pay in the scope of the others."""
 
     def train(self, records, run):
-        parts = run.split_records(records)
-        run.split_records = lambda records: {**parts, "release": parts["train"]}
+        parts = run.parts(records)
+        run.parts = lambda records: {**parts, "release": parts["train"]}
         return super().train(records, run)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+from record_arrays import numbers_in
 
 from dpfair import InputError, LogisticLearner, Noise
 from dpfair.certificate.parity import parity_claim
@@ -17,7 +18,7 @@ from dpfair.fairness.rules import parity_rule
 from dpfair.learners.scorer import LinearScorer
 from dpfair.methods.base import PrivateClassifier
 from dpfair.methods.fitted import Fitted
-from dpfair.methods.tables import count, scores_of, table_step
+from dpfair.methods.tables import Reading, count, table_step
 from dpfair.privacy.events import noisy_table
 from dpfair.privacy.ledger import Ledger
 from dpfair.privacy.plan import FitPlan
@@ -47,14 +48,14 @@ class Sound(PrivateClassifier):
         return FitPlan(budget, (*training, table), shares)
 
     def train(self, records, run):
-        parts = {scope: records.take(rows) for scope, rows in run.split_records(records).items()}
+        parts = run.parts(records)
         scorer = self.train_scorer(parts["train"], run)
         return self.choose(Fitted(scorer, {"count": self.released(scorer, parts["release"], run)}))
 
     def released(self, scorer, records, run):
         return count(
             records,
-            scores_of(scorer, records),
+            Reading(scorer),
             self.schema_.groups,
             by_label=False,
             receipt=run["count"],
@@ -197,7 +198,7 @@ class ReadsAValue(Sound):
 
     def train_scorer(self, records, run):
         scorer = super().train_scorer(records, run)
-        return replace(scorer, weights=scorer.weights + np.nan_to_num(records.numeric).mean())
+        return replace(scorer, weights=scorer.weights + np.nan_to_num(numbers_in(records)).mean())
 
 
 @found_by("neighbours are not told apart", f"model.fitted_.scorer.nearest {TOLD}")
@@ -206,7 +207,9 @@ class KeepsRecords(Sound):
 
     def train_scorer(self, records, run):
         scorer = super().train_scorer(records, run)
-        return RememberingScorer(scorer.schema, scorer.features, scorer.weights, records.numeric)
+        return RememberingScorer(
+            scorer.schema, scorer.features, scorer.weights, numbers_in(records)
+        )
 
 
 @dataclass(frozen=True)
@@ -225,8 +228,8 @@ class CountsExactly(Sound):
 @found_by("neighbours are not told apart", "One record is in the disjoint scopes")
 class CountsTrainingRecords(Sound):
     def train(self, records, run):
-        parts = run.split_records(records) | {"release": np.arange(len(records))}
-        run.split_records = lambda records: parts
+        parts = run.parts(records) | {"release": records}
+        run.parts = lambda records: parts
         return super().train(records, run)
 
 
@@ -242,7 +245,7 @@ class ForgetsPersons(Sound):
 @found_by("missing and extreme values", "A value is missing")
 class NeedsEveryValue(Sound):
     def train(self, records, run):
-        if not np.isfinite(records.numeric).all():
+        if not np.isfinite(numbers_in(records)).all():
             raise InputError("A value is missing.")
         return super().train(records, run)
 

@@ -33,9 +33,8 @@ from dpfair.errors import InputError, SchemaError
 def test_every_container_gives_the_same_records(table):
     found = records(table)
     assert same(found, EXPECTED)
-    assert found.numeric.dtype == np.float64
-    assert found.codes.dtype == np.int32
-    assert found.groups.dtype == np.int64
+    assert [column.dtype for column in found.codes] == [np.uint8]
+    assert found.groups.dtype == np.int8
     assert row_count(table) == 4
     assert np.array_equal(found.identities(), EXPECTED.identities())
 

@@ -13,6 +13,7 @@ import pytest
 from data.any_columns import Hostile, scalars
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from record_arrays import codes_in, numbers_in
 from sample_containers import (
     COLUMNS,
     array_schema,
@@ -101,10 +102,10 @@ def test_a_hostile_value_is_missing():
 
 def check_records(found, n):
     assert len(found) == n
-    assert found.numeric.shape == (n, 2)
-    inside = (found.numeric >= [0, -1]) & (found.numeric <= [100, 1])
-    assert (inside | np.isnan(found.numeric)).all()
-    assert ((found.codes >= 0) & (found.codes <= 3)).all()
+    assert numbers_in(found).shape == (n, 2)
+    inside = (numbers_in(found) >= [0, -1]) & (numbers_in(found) <= [100, 1])
+    assert (inside | np.isnan(numbers_in(found))).all()
+    assert ((codes_in(found) >= 0) & (codes_in(found) <= 3)).all()
     assert ((found.groups >= -1) & (found.groups <= 1)).all()
     assert len(found.identities()) == n
 
@@ -205,11 +206,11 @@ def test_a_file_with_decimal_commas_dates_and_marks_of_missing_values():
         [5000, math.nan],
         [math.nan, math.nan],
     ]
-    assert np.array_equal(found.numeric, expected, equal_nan=True)
-    assert found.codes[:, 0].tolist() == [0, 1, 1, 1, 0]
+    assert np.array_equal(numbers_in(found), expected, equal_nan=True)
+    assert codes_in(found)[:, 0].tolist() == [0, 1, 1, 1, 0]
     assert found.irregular.tolist() == [False, True, True, True, True]
     typed = pl.DataFrame(
         {"income": [-999.0, 12.5], "born": [dt.date(1970, 1, 2), None], "job": ["a", "a"]}
     )
     expected = [[math.nan, 1], [12.5, math.nan]]
-    assert np.array_equal(encode(typed, schema).numeric, expected, equal_nan=True)
+    assert np.array_equal(numbers_in(encode(typed, schema)), expected, equal_nan=True)

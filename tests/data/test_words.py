@@ -97,4 +97,4 @@ def test_a_word_of_a_list_does_not_depend_on_other_items(other):
 def test_a_cell_of_a_list_of_rows_does_not_depend_on_other_cells(other):
     schema = Schema((Categorical("x0", ("true", "1")),), Levels("y", ("0", "1")))
     for rows in ([[True]], [[True], [other]]):
-        assert encode(rows, schema).codes[0, 0] == 0
+        assert encode(rows, schema).codes[0][0] == 0

@@ -10,7 +10,7 @@ from dpfair.fairness.rules import parity_rule
 
 N = 20_000
 RULE = parity_rule((0.2, 0.6))
-RECORDS = Records(
+RECORDS = Records.of_arrays(
     np.arange(N, dtype=np.float64)[:, None],
     np.zeros((N, 1), np.int32),
     np.arange(N) % 2,

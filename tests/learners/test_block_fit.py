@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import copy
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
 import numpy as np
 import pytest
 from sample_tables import make_loans
 
+from dpfair.data.dask_parts import _total
 from dpfair.data.encode import encode
+from dpfair.data.records import Records
 from dpfair.learners.block_fit import BlockFit
 from dpfair.learners.features import coarse_sizes, feature_count
 from dpfair.learners.grouping import Grouping
@@ -100,3 +109,73 @@ def test_later_visits_know_earlier_corrections(started):
         assert len(cell) < 100 or cell.mean() == pytest.approx(score, abs=0.1)
     assert scores.max() > 0.9
     assert scores.min() < 0.2
+
+
+def once(records, measure):
+    return records.total(measure)
+
+
+def twice(records, measure):
+    records.total(measure)
+    return records.total(measure)
+
+
+def after_a_later_one(records, measure):
+    block, moved = measure.block, np.ones(measure.grouping.size(measure.block))
+    records.total(replace(measure, moves=(*measure.moves, (block, moved))))
+    return records.total(measure)
+
+
+def by_another(kind, measure):
+    of = measure.grouping
+    return replace(measure, grouping=kind(of.schema, of.pairs, of.triples))
+
+
+def after_a_failure(records, measure):
+    class Failing(Grouping):
+        def cells(self, block, records):
+            raise MemoryError  # when the first moves were applied
+
+    with suppress(MemoryError):
+        records.total(by_another(Failing, measure))
+    return records.total(measure)
+
+
+def in_another_process(records, measure):
+    return copy.deepcopy(records).total(measure)
+
+
+def by_threads(records, measure):
+    class Slow(Grouping):
+        def cells(self, block, records):
+            time.sleep(0.001)  # lets another thread go on
+            return super().cells(block, records)
+
+    measure = by_another(Slow, measure)
+    with ThreadPoolExecutor(4) as threads:
+        *_, last = threads.map(lambda _: _total(records, measure), range(4))
+    return last
+
+
+@pytest.mark.parametrize(
+    "ask", [twice, after_a_later_one, after_a_failure, in_another_process, by_threads]
+)
+def test_no_correction_is_applied_twice(ask, started):
+    fits = []
+    for how in (once, ask):
+        fit, _, records = started(0, 33)
+        fit._records = Asked(records, how)
+        fit.visit_all(BLOCKS)
+        fits.append(fit.scorer().tensors())
+    assert all((fits[0][name] == fits[1][name]).all() for name in fits[0])
+
+
+@dataclass
+class Asked:
+    """Records that answer in another way."""
+
+    records: Records
+    how: Callable
+
+    def total(self, measure):
+        return self.how(self.records, measure)

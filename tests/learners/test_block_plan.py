@@ -31,8 +31,8 @@ def test_the_stages_have_their_shares():
     stages = [
         (plan.first.descent.noise_multiplier, 50, 0.2),
         (plan.mass_multiplier, 1, 0.02),
-        (plan.screen_multiplier, 28, 0.1),
-        (plan.multiplier, 100, 0.68),
+        (plan.screen_multiplier, 28, 0.15),
+        (plan.multiplier, 100, 0.63),
     ]
     for multiplier, draws, share in stages:
         assert draws * 3.0**2 / multiplier**2 == pytest.approx(share)

@@ -9,7 +9,7 @@ from scipy.special import expit
 from dpfair import InputError
 from dpfair.data.encode import encode
 from dpfair.learners.block_scorer import BlockScorer
-from dpfair.learners.features import coarse_sizes, feature_count
+from dpfair.learners.features import coarse_codes, coarse_sizes, feature_count
 from dpfair.learners.grouping import Grouping
 from dpfair.learners.scorer import LinearScorer
 from dpfair.learners.screening import MAX_BLOCKS
@@ -36,7 +36,7 @@ def restored(scorer, **changes):
 
 def test_the_score_adds_a_number_per_block(scorer, loans, loan_schema):
     records = encode(loans[0], loan_schema)
-    bins, odds = scorer.grouping.bins(records), scorer.linear.log_odds(records)
+    bins, odds = [*coarse_codes(loan_schema, records).values()], scorer.linear.log_odds(records)
     for row in (0, 17, 2999):
         total = odds[row]
         for block, values in zip(scorer.blocks, scorer.values, strict=True):

@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from learners.recording import Recording
+from record_arrays import codes_in
 
 from dpfair import (
     BlockLearner,
@@ -45,7 +46,7 @@ def drawn(columns, rule, rows=20_000, seed=0):
     rng = np.random.default_rng(seed)
     codes = rng.integers(0, 3, size=(rows, columns))
     labels = np.where(rng.random(rows) < 0.9, rule(codes), rng.integers(0, 2, rows))
-    return Records(
+    return Records.of_arrays(
         np.zeros((rows, 0)), codes.astype(np.int32), np.zeros(rows, int), labels.astype(int)
     )
 
@@ -75,8 +76,8 @@ def test_plan_costs_the_budget_beside_other_events(loan_schema):
     shares = [
         (plan.first.descent.noise_multiplier, 50, 0.2),
         (plan.mass_multiplier, 1, 0.02),
-        (plan.screen_multiplier, 6, 0.1),
-        (plan.multiplier, 100, 0.68),
+        (plan.screen_multiplier, 6, 0.15),
+        (plan.multiplier, 100, 0.63),
     ]
     for multiplier, draws, share in shares:
         assert counts[multiplier] == draws
@@ -96,7 +97,7 @@ def test_a_plan_needs_the_number_of_columns_only():
     plans = [BlockLearner().plan(table(edges), budget) for edges in ([], [1, 2, 3, 4, 5, 6, 7])]
     assert plans[0] == plans[1]
     rng = np.random.default_rng(0)
-    records = Records(
+    records = Records.of_arrays(
         rng.uniform(0, 9, size=(3000, 3)),
         np.zeros((3000, 0), np.int32),
         np.zeros(3000, int),
@@ -106,7 +107,7 @@ def test_a_plan_needs_the_number_of_columns_only():
     learner = BlockLearner(evidence=None)
     scorer = learner.train(plans[0], records, table([1, 2, 3, 4, 5, 6, 7]), receipt)
     assert receipt.used_up
-    assert min(scorer.grouping.shape((0, 1, 2))) > 4
+    assert min(scorer.grouping.shape((0, 1))) > 4
 
 
 @pytest.mark.parametrize(
@@ -154,6 +155,16 @@ def test_rules_about_several_columns_are_learned(rule, reached):
     assert accuracy(trained(LogisticLearner(), words(6), records), test) < 0.8
 
 
+@pytest.mark.parametrize(("odds", "pairs"), [(2.0, 15), (0.25, 12)])
+def test_all_corrections_are_kept_if_an_interaction_is_large(odds, pairs):
+    """Otherwise only the best pairs are visited, after further linear steps."""
+    records = drawn(6, RULES["two columns"])
+    chances = 1 / (1 + np.exp(-odds * (RULES["two columns"](codes_in(records)) - 1 / 3)))
+    labels = np.random.default_rng(3).random(len(records)) < chances
+    blocks = trained(BlockLearner(), words(6), records.with_labels(labels.astype(int)), 5.0)
+    assert sum(len(block) == 2 for block in blocks.blocks) == pairs
+
+
 def test_with_few_columns_even_a_rule_that_no_pair_shows_is_learned():
     records, test = (drawn(5, RULES["three columns"], seed=seed) for seed in (0, 1))
     assert accuracy(trained(BlockLearner(evidence=None), words(5), records, 3.0), test) > 0.9
@@ -164,7 +175,7 @@ def test_without_interactions_the_descent_goes_on():
         return x[:, 0] + x[:, 1] + x[:, 2] + x[:, 3] > 3.5
 
     records, test = (drawn(6, sums, seed=seed) for seed in (0, 1))
-    odds = 0.8 * (records.codes[:, :4].sum(axis=1) - 4)
+    odds = 0.8 * (codes_in(records)[:, :4].sum(axis=1) - 4)
     labels = np.random.default_rng(2).random(len(odds)) < 1 / (1 + np.exp(-odds))
     records = records.with_labels(labels.astype(int))
     blocks = trained(BlockLearner(), words(6), records)
@@ -216,7 +227,7 @@ def test_progress_counts_all_steps_of_the_descent(loan_schema):
     learner, done = BlockLearner(steps=3, draws=10, evidence=1000.0), []
     plan = learner.plan(loan_schema, TrainingBudget(1.0, 1e-5, "add_remove"))
     receipt = Ledger(1, 1e-5, noise=Noise(0)).charge(plan.event, scope="", purpose="train")
-    empty = Records(
+    empty = Records.of_arrays(
         np.zeros((0, 2)), np.zeros((0, 1), np.int32), np.zeros(0, int), np.zeros(0, int)
     )
     learner.train(plan, empty, loan_schema, receipt, done.append)

@@ -19,6 +19,7 @@ from dpfair.learners.descent import (
     clipped_sum,
     descend,
 )
+from dpfair.learners.design import Design, bounded
 from dpfair.learners.exact import Grid, logistic_sum
 from dpfair.learners.features import FEATURES, design
 from dpfair.privacy.ledger import Receipt
@@ -31,25 +32,56 @@ def rows(request, loans, loan_schema):
     return design(request.param, loan_schema, encode(loans[0], loan_schema))
 
 
-@pytest.mark.parametrize("chosen", [slice(None), np.array([3, 5, 2999]), np.array([], dtype=int)])
+BATCHES = [slice(None), np.array([3, 5, 2999]), np.array([], dtype=int), np.arange(7, 2990, 3)]
+
+
+@pytest.mark.parametrize("chosen", BATCHES, ids=lambda chosen: str(np.size(chosen)))
 @pytest.mark.parametrize("limit", [1e-3, 0.4, 1e9])
 def test_sums_are_equal(rows, chosen, limit, loans):
     targets = (loans[1] == "yes").astype(np.float32)
+    check_sum(rows, chosen, targets, limit)
+
+
+@pytest.mark.parametrize(("width", "cells"), [(1, 0), (16, 5), (17, 0), (40, 3000)])
+def test_rows_of_every_shape_have_equal_sums(width, cells):
+    """Short rows are copied, long ones are not; few places have several sums, many have one."""
+    rng, count = np.random.default_rng(5), 500
+    codes = rng.integers(0, cells + 1, (count, 2 if cells else 0))
+    values = rng.uniform(0.5, 2.0, cells)
+    rows = Design.build(rng.normal(size=(count, width)), codes, cells, values)
+    targets = rng.integers(0, 2, count).astype(np.float32)
+    for batch in (slice(None), np.arange(3, 490, 2), np.arange(66)):
+        check_sum(rows, batch, targets, 0.7)
+
+
+def check_sum(rows, chosen, targets, limit):
     theta = np.random.default_rng(0).normal(size=rows.width)
     part = rows.take(chosen)
     batch = Batch(part.scores(theta.astype(np.float32)), targets[chosen], np.zeros(len(part)))
     plain, _ = clipped_sum(
         FlatClip(limit), part, batch, (), *LogisticLoss().gradients(batch, np.empty(0), ())
     )
-    fast = compiled.logistic_sum(rows, chosen, targets, theta, FlatClip(limit).limit)
+    fast = compiled.ClippedSums(rows, targets, FlatClip(limit).limit)(chosen, theta)
     np.testing.assert_allclose(fast, plain, atol=1e-4 * max(1.0, np.abs(plain).max()))
+
+
+def test_parameters_of_a_failed_run_give_finite_sums(rows, loans):
+    """They are bounded, as everywhere: a row contributes no more than its limit, and is no NaN."""
+    targets = (loans[1] == "yes").astype(np.int8)
+    sums, chosen = compiled.ClippedSums(rows, targets, 0.5), np.arange(100)
+    for bad in (np.nan, np.inf, -np.inf, 1e300):
+        theta = np.full(rows.width, bad)
+        expected = sums(chosen, bounded(theta))
+        assert np.isfinite(expected).all()
+        assert sums(chosen, theta).tolist() == expected.tolist()
 
 
 def test_one_record_never_exceeds_the_limit(rows, loans):
     targets = (loans[1] == "yes").astype(np.float32)
     theta = 50 * np.random.default_rng(1).normal(size=rows.width)
+    sums = compiled.ClippedSums(rows, targets, 0.25)
     for row in range(200):
-        total = compiled.logistic_sum(rows, np.array([row]), targets, theta, 0.25)
+        total = sums(np.array([row]), theta)
         assert np.linalg.norm(total) <= 0.25 * (1 + 1e-6)
 
 

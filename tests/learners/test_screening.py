@@ -7,7 +7,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from dpfair.learners.detail import Detail
 from dpfair.learners.screening import (
+    LARGE_EFFECT,
     MAX_BLOCKS,
     best_blocks,
     candidate_pairs,
@@ -57,6 +59,8 @@ def test_blocks_are_used_for_an_interaction_that_is_clear_and_large():
     assert not interacts(small | unclear, 3.2)
     assert interacts(small | unclear | clear, 3.2)
     assert not interacts(clear, 5.0)
+    assert interacts(clear, 3.2, LARGE_EFFECT)
+    assert not interacts({(1, 2): Interaction(1.0, effect=0.002, score=9.0)}, 3.2, LARGE_EFFECT)
 
 
 def test_triples_follow_the_gains_of_their_pairs():
@@ -66,6 +70,12 @@ def test_triples_follow_the_gains_of_their_pairs():
     assert blocks[:4] == [(0, 2), (1, 4), (1, 6), (4, 6)]
     assert [len(block) for block in blocks] == [2] * 12 + [3] * 20
     assert blocks[12] == (1, 4, 6)
+
+
+def test_less_detail_means_fewer_blocks():
+    pairs = {pair: Interaction(1.0) for pair in combinations(range(8), 2)}
+    blocks = best_blocks(pairs, Detail(pair_groups=6, triple_groups=4, pairs=7, triples=5))
+    assert [len(block) for block in blocks] == [2] * 7 + [3] * 5
 
 
 def test_two_strong_pairs_outweigh_three_weak_ones():

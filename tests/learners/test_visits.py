@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import kstest
 
-from dpfair.learners.leaf_sums import SENSITIVITY
+from dpfair.learners.exact import Grid
+from dpfair.learners.leaf_sums import SENSITIVITY, whole_leaf_sums
 from dpfair.learners.visits import CellSums, visit
 from dpfair.privacy.draw import Draw
 from dpfair.privacy.events import step_event
@@ -18,7 +19,8 @@ from dpfair.privacy.noise import Noise
 def visited(draws, multiplier, cells, size, labels, odds, seed=0):
     noise, event = Noise(seed), step_event(multiplier, 1.0, exact=True)
     paid = [Draw(event, noise) for _ in range(draws)]
-    return visit(paid, multiplier, cells, size, labels, odds)
+    unit = Grid.of(SENSITIVITY, multiplier).cell
+    return visit(paid, multiplier, whole_leaf_sums(cells, labels, odds, size, unit))
 
 
 @pytest.mark.parametrize("draws", [1, 4])

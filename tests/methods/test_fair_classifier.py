@@ -137,7 +137,7 @@ def test_a_person_is_in_one_scope_and_gives_a_bounded_number_of_rows(loan_schema
     incomes = X["income"].to_list()
     owner = {v: i // 4 for i, v in enumerate(incomes) if incomes.count(v) == 1}
     people = {
-        scope: {owner[v] for v in records.numeric[:, 1].tolist() if v in owner}
+        scope: {owner[v] for v in records.numeric[1].floats.tolist() if v in owner}
         for scope, records in seen.items()
     }
     assert len(people["train"]) > 100

@@ -209,7 +209,7 @@ def test_cuts_at_both_ends_survive(loans, loan_schema, tmp_path):
     """Nobody or everybody of a group may be accepted: such cuts are infinite."""
     for costs, end in (((1e6, 1), np.inf), ((1, 1e6), -np.inf)):
         model = PrivateFairClassifier(
-            2, schema=loan_schema, random_state=0, rule={"notion": "equalized_odds", "costs": costs}
+            9, schema=loan_schema, random_state=0, rule={"notion": "equalized_odds", "costs": costs}
         ).fit(*loans)
         assert (model.rule_.cuts == end).any()
         loaded = load_model(save_model(model, tmp_path / "m.dpfair"))

@@ -11,7 +11,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from dp_accounting.dp_event import DiscreteLaplaceDpEvent, SelfComposedDpEvent
+from dp_accounting.dp_event import (
+    ComposedDpEvent,
+    DiscreteLaplaceDpEvent,
+    SelfComposedDpEvent,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -26,7 +30,7 @@ from dpfair.privacy.events import (
     pure_epsilon,
     step_event,
 )
-from dpfair.privacy.ledger import Ledger
+from dpfair.privacy.ledger import Ledger, Receipt
 from dpfair.privacy.noise import Noise
 
 DELTA = 1e-5
@@ -81,6 +85,19 @@ def test_a_refused_draw_uses_up_nothing():
         receipt.draw(compose([step_event(5.0, 1.0), table("1/4")]))
     receipt.draw(step_event(5.0, 1.0))
     receipt.draw(table("1/2"))
+
+
+def test_equal_events_share_what_is_left():
+    """A receipt finds an event by its value, also when another one was drawn in between."""
+    first, second = step_event(1.0, 0.5), step_event(2.0, 0.5)
+    receipt = Receipt(ComposedDpEvent([SelfComposedDpEvent(first, 3), second]), Noise(1))
+    for event in (first, step_event(1.0, 0.5), second, first):
+        receipt.draw(event)
+    assert receipt.used_up
+    for event in (first, step_event(1.0, 0.5), second, step_event(3.0, 0.5)):
+        for _ in range(2):
+            with pytest.raises(ReceiptError, match="Nothing is left"):
+                receipt.draw(event)
 
 
 def test_one_table_per_draw():

@@ -157,6 +157,12 @@ def test_uniforms_never_reach_the_ends(byte):
     assert np.isfinite(Constant(byte).normals(3)).all()
 
 
+def test_uniforms_are_the_middles_of_equal_intervals():
+    words = Noise(seed=3).random_uint64(10_000)
+    expected = ((words >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
+    assert Noise(seed=3).uniforms(10_000).tolist() == expected.tolist()
+
+
 def test_normals_have_their_law():
     draws = Noise(seed=4).normals(200_000)
     assert stats.kstest(draws, "norm").pvalue > 1e-6
@@ -258,6 +264,24 @@ def test_batches_are_independent_coins(others):
     worst, spread = inclusion_z_scores(Noise(seed=6), 50, 0.2, others)
     assert worst < 5
     assert 0.85 < spread < 1.15
+
+
+def test_batches_are_cut_from_one_sequence_of_coins():
+    """No coin is used twice or left out, wherever one batch ends and the next one starts."""
+    noise, first, found = Noise(seed=6), 0, []
+    for population in [7, 1, 1000, 0, 250, 7] * 100:
+        found.extend((first + noise.poisson_batch(population, 0.03)).tolist())
+        first += population
+    assert found == Noise(seed=6).poisson_batch(first, 0.03).tolist()
+
+
+def test_a_batch_is_not_changed_by_the_next_ones():
+    noise = Noise(seed=6)
+    batches, copies = [], []
+    for _ in range(300):
+        batches.append(noise.poisson_batch(1000, 0.1))
+        copies.append(batches[-1].tolist())
+    assert [batch.tolist() for batch in batches] == copies
 
 
 def test_dependent_batches_are_rejected():

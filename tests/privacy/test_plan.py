@@ -220,22 +220,23 @@ def test_the_coins_of_a_run_are_drawn_when_they_are_needed_and_once():
 
 def records(n, units=None):
     zeros = np.zeros(n, dtype=np.int64)
-    return Records(np.zeros((n, 1)), np.zeros((n, 0), dtype=np.int32), zeros, units=units)
+    return Records.of_arrays(np.zeros((n, 1)), np.zeros((n, 0), dtype=np.int32), zeros, units=units)
 
 
 def test_records_are_split_by_the_shares_of_the_plan():
-    parts = two_steps().open(Noise(1)).split_records(records(20_000))
+    parts = two_steps().open(Noise(1)).parts(records(20_000))
     assert set(parts) == {"train", "release"}
-    assert sorted(np.concatenate(list(parts.values())).tolist()) == list(range(20_000))
+    places = np.concatenate([part.places for part in parts.values()])
+    assert sorted(places.tolist()) == list(range(20_000))
     assert len(parts["train"]) == pytest.approx(15_000, abs=300)
-    [everybody] = FitPlan(BUDGET, (step(),)).open(Noise(1)).split_records(records(9)).values()
-    assert everybody.tolist() == list(range(9))
+    [everybody] = FitPlan(BUDGET, (step(),)).open(Noise(1)).parts(records(9)).values()
+    assert everybody.places.tolist() == list(range(9))
 
 
 def test_the_records_of_a_person_are_in_one_scope():
     people = np.repeat(np.array([f"p{i}" for i in range(500)], dtype=object), 3)
-    parts = two_steps().open(Noise(1)).split_records(records(1500, people))
-    train, release = (set(people[rows]) for rows in parts.values())
+    parts = two_steps().open(Noise(1)).parts(records(1500, people))
+    train, release = (set(part.units) for part in parts.values())
     assert not train & release
     assert len(train) > 300
 

@@ -1,6 +1,7 @@
 """Scopes by one coin per person, and at most k records per person."""
 
 from collections import Counter
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from dpfair.errors import InputError
 from dpfair.privacy.identities import text_rows
 from dpfair.privacy.noise import Noise
 from dpfair.privacy.split import (
+    KeyedSplit,
     bound_units,
     coin_split,
     keyed_coins,
@@ -70,7 +72,7 @@ def by_units(n, shares, noise):
     return coin_split(n, shares, noise, [f"person {i}" for i in range(n)])
 
 
-@pytest.mark.parametrize("split", [coin_split, by_units])
+@pytest.mark.parametrize("split", [coin_split, by_units, lambda *how: by_places(*how)])
 def test_coins_are_independent(split):
     assert binomial_p_value(scope_sizes(split), 40, 0.25) > 1e-6
 
@@ -88,6 +90,30 @@ def test_positions_are_alike_and_uncorrelated():
     assert np.abs(z).max() < 5
     correlations = np.corrcoef(chosen.T) - np.eye(n)
     assert np.abs(correlations).max() < 5.5 / rounds**0.5
+
+
+def by_places(n, shares, noise):
+    return KeyedSplit(shares, noise.take(32))(held(np.arange(n)))
+
+
+def held(places, units=None):
+    places = np.asarray(places, dtype=np.uint64)
+    return SimpleNamespace(places=places, units=units)
+
+
+def test_the_scope_of_a_record_follows_from_its_place_wherever_it_is_held():
+    split = KeyedSplit(SHARES, b"key")
+    whole = split(held(np.arange(1000)))
+    for part in (np.arange(200, 300), np.arange(1000)[::-1], [7]):
+        for scope, rows in split(held(part)).items():
+            chosen = np.asarray(part)[rows]
+            assert np.isin(chosen, whole[scope]).all()
+    other = KeyedSplit(SHARES, b"other")(held(np.arange(1000)))
+    assert other["train"].tolist() != whole["train"].tolist()
+
+
+def test_the_key_of_a_split_is_not_shown():
+    assert "secret" not in repr(KeyedSplit(SHARES, b"secret"))
 
 
 @settings(max_examples=60, deadline=None)

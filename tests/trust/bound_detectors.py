@@ -353,6 +353,6 @@ def _print(seed: int) -> Iterator[str]:
 @detector("dependence")
 def _dependence(seed: int) -> Iterator[str]:
     """A bound from several equal records of each person holds, or is not printed."""
-    how = {"persons": 100, "epsilon": 20.0, "seed": seed}
+    how = {"persons": 300, "epsilon": 20.0, "seed": seed}
     if evaluation_held("equal records", trials=1, **how).made:
         yield from evaluation_held("equal records", trials=100, **how).failures()

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from record_arrays import numbers_in
 from sample_tables import make_loans
 from trust.fuzzed.values import SECRET_NUMBER, SECRET_WORD, Stubborn
 from trust.odd_fits import SCHEMA, fit, ones
@@ -187,7 +188,7 @@ def test_half_a_surrogate_is_no_text():
         pd.DataFrame({"c": ["a", "\ud800"]}, dtype=object),
         Schema((Categorical("c", ("a",)),), SCHEMA.label),
     )
-    assert records.codes.ravel().tolist() == [0, 1]
+    assert records.codes[0].tolist() == [0, 1]
 
 
 def test_a_hundred_thousand_words():
@@ -258,5 +259,5 @@ def test_a_part_that_coins_left_empty(validation):
 def test_any_text_is_a_word_of_its_own_or_none(one, other):
     schema = Schema((Numeric("n", (0, 1)),), Levels("y", ("0", "1")))
     frame = pl.DataFrame({"n": [one, other]}, strict=False)
-    assert encode(frame, schema).numeric.shape == (2, 1)
+    assert numbers_in(encode(frame, schema)).shape == (2, 1)
     assert len(as_words([one, other])) == 2

@@ -29,7 +29,7 @@ from dpfair.privacy.events import DpEvent, best_of_runs, compose, noisy_table, p
 from dpfair.privacy.ledger import Ledger, Receipt
 from dpfair.privacy.noise import noise_from
 from dpfair.privacy.plan import UNUSED_DELTA, Budget
-from dpfair.privacy.split import coin_split
+from dpfair.privacy.split import place_coins, scopes_of
 
 __all__ = ["EPSILON", "count_mechanisms", "table_release"]
 
@@ -202,8 +202,8 @@ def two_scopes(cells: list[int], noise: Listening) -> list[int]:
     event, noisy = noisy_table(EPSILON, "add_remove"), list[int]()
     ledger = Ledger(EPSILON, UNUSED_DELTA, noise=noise)
     cell = np.repeat(np.arange(len(cells)), cells)
-    scopes = coin_split(len(cell), {"train": 0.5, "release": 0.5}, noise)
-    for scope, rows in scopes.items():
+    coins = place_coins(np.arange(len(cell), dtype=np.uint64), noise.take(32))
+    for scope, rows in scopes_of(coins, {"train": 0.5, "release": 0.5}).items():
         receipt = ledger.charge(event, scope=scope, purpose="count")
         exact = np.bincount(cell[rows], minlength=len(cells))
         noisy += receipt.draw(event).discrete_laplace(exact.tolist())

@@ -12,7 +12,7 @@ import numpy as np
 from dpfair.audit.distinguish import Listening, Mechanism
 from dpfair.audit.sums import ADDED, Column, Floats, paid, summed
 from dpfair.data.columns import Categorical, Levels
-from dpfair.data.records import Records
+from dpfair.data.records import Records, smallest
 from dpfair.data.schema import Schema
 from dpfair.discovery.discover import Discovery
 from dpfair.privacy.accountants import epsilon_of
@@ -39,13 +39,9 @@ def named_mechanisms() -> list[Mechanism]:
     assert discovery.naming is not None
 
     def release(column: Column, noise: Listening) -> Floats:
-        codes = np.repeat(np.arange(_TRIALS), len(column.labels)).astype(np.int32)
-        records = Records(
-            numeric=np.empty((len(codes), 0)),
-            codes=codes[:, None],
-            groups=np.zeros(len(codes), dtype=np.int64),
-            words={"job": words},
-        )
+        codes = np.repeat(np.arange(_TRIALS), len(column.labels))
+        groups = np.zeros(len(codes), dtype=np.int8)
+        records = Records((), (smallest(codes),), groups, words={"job": words})
         discovery.find(records, paid(discovery, noise, "add_remove", _DELTA))
         [found] = noise.heard
         return np.array([[float(found.get(word, -1))] for word in words])

@@ -33,6 +33,8 @@ from dpfair.learners.descent import (
     descend,
 )
 from dpfair.learners.design import Design
+from dpfair.learners.exact import Grid
+from dpfair.learners.leaf_sums import SENSITIVITY, whole_leaf_sums
 from dpfair.learners.logistic import LogisticTraining
 from dpfair.learners.visits import visit
 from dpfair.privacy.accountants import epsilon_of
@@ -291,7 +293,9 @@ def cell_sums(multiplier: float, column: Column, receipt: Receipt) -> Floats:
     labels = np.tile(np.array(column.labels, dtype=np.int64), _TRIALS)
     step = step_event(multiplier, 1.0, exact=True)
     draws = [_Overheard(receipt.draw(step)) for _ in range(2)]
-    visit(cast(Any, draws), multiplier, trial, _TRIALS, labels, np.zeros(len(labels)))
+    unit = Grid.of(SENSITIVITY, multiplier).cell
+    whole = whole_leaf_sums(trial, labels, np.zeros(len(labels)), _TRIALS, unit)
+    visit(cast(Any, draws), multiplier, whole)
     return _together(np.stack([np.array([4.0, 1.0]) @ draw.answer for draw in draws]))
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, TypeVar
@@ -98,7 +98,7 @@ class Session:
 
     def answer(self, source: int, question: Question, noisy: Callable[[], T]) -> T:
         """Record a question, and draw its answer or take it from the script."""
-        kept = replace(question, value=np.array(question.value))
+        kept = question._replace(value=np.array(question.value))
         place = len(self.heard)
         if self._script is None:
             answer = noisy()

@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from dpfair.errors import InputError
-from dpfair.files import write_file
+from dpfair.files import writing
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["FORMATS", "check_format", "decisions_json", "plain_ids", "write_decisions"]
+__all__ = [
+    "FORMATS",
+    "are_plain",
+    "check_format",
+    "check_ids",
+    "decisions_json",
+    "write_decisions",
+]
 
 FORMATS = ("csv", "parquet", "jsonl")
+
+_OUTPUT = ("decision", "accepted", "acceptance_probability", "score", "reason")
+_PLAIN = r"^(0|-?[1-9][0-9]{0,17})$"
+
+# So many rows of decisions are few bytes. In one part, the file is the same however they were read.
+_WHOLE = 1 << 22
 
 
 def check_format(out: Path | None, given: str | None, *, as_json: bool) -> str:
@@ -38,42 +52,65 @@ def check_format(out: Path | None, given: str | None, *, as_json: bool) -> str:
     return given or suffix
 
 
-def plain_ids(ids: pl.Series) -> pl.Series:
-    """The column that --id names. Texts that all are plain integers become integers.
+def check_ids(ids: pl.Series) -> None:
+    """Refuse a column that cannot be the first one of the output."""
+    import polars as pl
+
+    if ids.name in _OUTPUT:
+        raise InputError(f"--id cannot be {ids.name!r}, which is a column of the output.")
+    if ids.dtype.is_nested() or ids.dtype == pl.Binary:
+        raise InputError(f"Expected --id to be a column of plain values; {ids.name!r} is not.")
+
+
+def are_plain(ids: pl.Series) -> bool:
+    """Whether ids are texts that all are plain integers, which become integers.
 
     A file of text has no types. Leading zeros, signs and spaces would be lost in a number, so that
     one such value keeps all of them texts.
 
     >>> import polars as pl
-    >>> [plain_ids(pl.Series(texts)).dtype for texts in (["7", None], ["07", "7"])]
-    [Int64, String]
+    >>> [are_plain(pl.Series(texts)) for texts in (["7", None], ["07", "7"], [7])]
+    [True, False, False]
     """
     import polars as pl
 
-    if ids.dtype != pl.String or not ids.str.contains(r"^(0|-?[1-9][0-9]{0,17})$").all():
-        return ids
-    return ids.cast(pl.Int64)
+    return ids.dtype == pl.String and bool(ids.str.contains(_PLAIN).all())
 
 
-def write_decisions(decisions: pl.DataFrame, out: Path | None, form: str) -> None:
-    """Write the decisions to a file, or print them."""
-    content = io.BytesIO()
-    if form == "csv":
-        decisions.write_csv(content)
-    elif form == "jsonl":
-        decisions.write_ndjson(content)
-    else:
-        decisions.write_parquet(content)
+def write_decisions(pieces: Sequence[pl.LazyFrame], rows: int, out: Path | None, form: str) -> None:
+    """Write the decisions to a file, or print them: some rows at a time."""
+    import polars as pl
+
     if out is None:
-        print(content.getvalue().decode(), end="")
+        for number, piece in enumerate(pieces):
+            content = io.BytesIO()
+            _write_lines(piece, content, form, first=not number)
+            print(content.getvalue().decode(), end="")
+        return
+    with writing(out) as draft:
+        if form == "parquet":
+            table = pl.concat(pieces, how="vertical_relaxed")
+            if rows <= _WHOLE:
+                table = table.collect().rechunk().lazy()
+            table.sink_parquet(draft)
+            return
+        with draft.open("wb") as file:
+            for number, piece in enumerate(pieces):
+                _write_lines(piece, file, form, first=not number)
+
+
+def _write_lines(piece: pl.LazyFrame, file: IO[bytes], form: str, *, first: bool) -> None:
+    if form == "csv":
+        piece.collect().write_csv(file, include_header=first)
     else:
-        write_file(out, content.getvalue())
+        piece.collect().write_ndjson(file)
 
 
-def decisions_json(decisions: pl.DataFrame) -> dict[str, list[Any]]:
+def decisions_json(pieces: Sequence[pl.LazyFrame]) -> dict[str, list[Any]]:
     """The columns as plain data; dates and the like, which JSON does not have, as text."""
     import polars as pl
 
+    decisions = pl.concat(pieces, how="vertical_relaxed").collect()
     plain = (pl.String, pl.Boolean)
     odd = [
         column.name

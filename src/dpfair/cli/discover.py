@@ -21,7 +21,7 @@ from dpfair.cli.options import (
 from dpfair.cli.output import check_writable, print_account, print_json, say
 from dpfair.cli.progress import working
 from dpfair.cli.schemas import refuse_unreviewed
-from dpfair.cli.tables import data_file, read_data
+from dpfair.cli.tables import inputs_of, read_data
 from dpfair.files import write_file
 
 __all__ = ["discover"]
@@ -66,7 +66,7 @@ def discover(
     from dpfair.data.schema import Schema
     from dpfair.discovery.job import DiscoveryJob
 
-    check_writable(out, inputs=[schema, data_file(data)])
+    check_writable(out, inputs=[schema, *inputs_of(data)])
     to = charge_to(ledger, scope, key, new_scope)
     declared = Schema.load(schema)
     if to is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -10,7 +10,7 @@ from dpfair.cli.looks import print_facts, print_table
 from dpfair.cli.models import deciding_model
 from dpfair.cli.options import (
     AsJson,
-    Data,
+    DataFiles,
     LedgerKey,
     LedgerPath,
     LedgerScope,
@@ -21,13 +21,22 @@ from dpfair.cli.options import (
 )
 from dpfair.cli.output import print_json, say
 from dpfair.cli.progress import working
-from dpfair.cli.tables import needed_columns, read_data
+from dpfair.cli.tables import (
+    names_several,
+    needed_names,
+    read_data,
+    some_rows_at_a_time,
+    table_and_labels,
+)
 from dpfair.errors import InputError
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 def evaluate(
     model: ModelFile,
-    data: Data,
+    data: DataFiles,
     private_epsilon: Annotated[
         float | None, typer.Option(help="Release the numbers with noise, at this cost.")
     ] = None,
@@ -51,10 +60,10 @@ def evaluate(
     Records of an undeclared group or label are left out and counted. With --private-epsilon they
     are part of the release, and nothing else is said about them.
     """
+    from dpfair.cli.deciding import in_background
     from dpfair.cli.paying import keep_numbers, kept_numbers, ledger_line
-    from dpfair.data.unread import unread_columns
-    from dpfair.evaluation import check_budget, evaluate_privately
-    from dpfair.evaluation import evaluate as measure
+    from dpfair.data.unread import Unread
+    from dpfair.evaluation import DecisionCounts, check_budget, evaluate_privately
 
     to = charge_to(ledger, scope, key, new_scope)
     if to is not None and private_epsilon is None:
@@ -70,17 +79,15 @@ def evaluate(
                 print(f"Earlier result of the job {key!r}; DATA was not read.")
             _show_private({**earlier, "earlier": True}, as_json=as_json)
             return
-    with working("reading the records"):
-        frame = read_data(data, fitted.schema_.file)
-    name = fitted.schema_.label.name
-    if name not in frame.columns:
-        from dpfair.data.containers import missing_column
-
-        raise missing_column(name, frame.columns)
     unit = None if fitted.unit is None else str(fitted.unit_name)
-    table = needed_columns(frame, fitted.schema_, unit)
+    names, label = needed_names(fitted.schema_, unit), fitted.schema_.label.name
     if private_epsilon is not None:
-        paid = evaluate_privately(fitted, table, frame[name], epsilon=private_epsilon, ledger=to)
+        if names_several(data):
+            raise InputError("--private-epsilon needs the table in memory: give one file.")
+        with working("reading the records"):
+            frame = read_data(data, fitted.schema_.file)
+        table, labels = table_and_labels(frame, fitted.schema_, unit)
+        paid = evaluate_privately(fitted, table, labels, epsilon=private_epsilon, ledger=to)
         try:
             keep_numbers(to, paid.to_json())
         finally:  # they are paid for, also if the ledger has no room for them
@@ -88,12 +95,20 @@ def evaluate(
             if to is not None and not as_json:
                 print(ledger_line(to))
         return
+    counts, odd = DecisionCounts(fitted), Unread(fitted.schema_)
+
+    def count(frame: pl.DataFrame) -> None:
+        records = fitted.new_records(frame.select(names), known=False)
+        odd.add(frame, records)
+        counts.add(records, frame[label])
+
     with working("deciding"):
-        records = fitted.new_records(table, known=False)
-        unread = unread_columns(table, fitted.schema_, records)
-        if strict and unread:
-            raise InputError(" ".join(unread))
-        result = measure(fitted, table, frame[name], strict=strict)
+        rows = some_rows_at_a_time(data, fitted.schema_.file)
+        in_background(count, rows.frames([*names, label]))
+    unread = odd.sentences()
+    if strict and unread:
+        raise InputError(" ".join(unread))
+    result = counts.metrics(strict=strict)
     for sentence in unread:
         say(f"dpfair: warning: {sentence} --strict refuses such a table.")
     if as_json:

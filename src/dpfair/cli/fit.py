@@ -5,19 +5,21 @@ from __future__ import annotations
 import secrets
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dpfair import validate
+from dpfair.cli.cluster import DaskAddress, files_on_workers, workers
 from dpfair.cli.looks import print_facts
 from dpfair.cli.next_steps import print_next_steps
 from dpfair.cli.options import (
     AsJson,
-    Data,
+    DataFiles,
     LedgerKey,
     LedgerPath,
     LedgerScope,
+    Memory,
     NewScope,
     Seed,
     charge_to,
@@ -34,8 +36,24 @@ from dpfair.cli.output import (
     undeclared_hint,
 )
 from dpfair.cli.progress import working
-from dpfair.cli.schemas import inferred, proposed, refuse_unreviewed, stop_with, with_columns
-from dpfair.cli.tables import data_file, needed_columns, read_data, shipped_schema
+from dpfair.cli.schemas import (
+    inferred,
+    proposed,
+    refuse_parts,
+    refuse_unreviewed,
+    stop_with,
+    with_columns,
+)
+from dpfair.cli.tables import (
+    files_in_parts,
+    inputs_of,
+    memory_size,
+    names_several,
+    one_file,
+    read_data,
+    shipped_schema,
+    table_and_labels,
+)
 from dpfair.errors import InputError, LedgerFileError
 
 if TYPE_CHECKING:
@@ -54,7 +72,7 @@ LONGEST_NAME = 20
 
 
 def fit(
-    data: Data,
+    data: DataFiles,
     epsilon: Annotated[float, typer.Option(help="The privacy budget.")],
     delta: Annotated[
         float | None,
@@ -110,6 +128,8 @@ def fit(
     scope: LedgerScope = "",
     new_scope: NewScope = False,
     key: LedgerKey = None,
+    memory: Memory = None,
+    dask: DaskAddress = None,
     seed: Seed = None,
     out: Annotated[Path | None, typer.Option(help="Write the model to this file.")] = None,
     report: Annotated[Path | None, typer.Option(help="Write an HTML report to this file.")] = None,
@@ -134,7 +154,8 @@ def fit(
 
     validate.one_of(RELATIONS, relation=relation)
     validate.at_least(1, rows_per_unit=rows_per_unit)
-    check_writable(out, report, inputs=[ledger, schema, data_file(data)])
+    size = memory_size(memory)
+    check_writable(out, report, inputs=[ledger, schema, *inputs_of(data)])
     payer = charge_to(ledger, scope, key, new_scope)
     if infer_schema and schema is not None:
         raise InputError("Give either --schema or --infer-schema, not both.")
@@ -183,6 +204,8 @@ def fit(
     if declared is None:
         if dry_run:
             raise InputError("A dry run needs --schema: without one, records would be read.")
+        if size is not None or dask is not None or names_several(data):
+            refuse_parts(one_file(data), inferring=infer_schema)
         with working("reading the records"):
             frame = read_data(data)
         proposal = proposed(frame, label, sensitive, unit=unit)
@@ -209,7 +232,8 @@ def fit(
     elif payer is not None and out is None and key is None:
         raise InputError("With --ledger, give --out or --key, or what is paid for would be lost.")
     else:
-        _fit(model, plan, declared, data, frame, payer)
+        with workers(dask) as client:
+            _fit(model, plan, declared, data, size, frame, payer, client)
     _write(model, out, report)
     if as_json:
         print_json({**fit_summary(model), "earlier": earlier is not None})
@@ -225,7 +249,7 @@ def fit(
     print()
     print_account(model.ledger_, "Privacy account")
     useless = model.certificate_.fairness.mostly_undeclared
-    if not useless and (looks_wrong := undeclared_hint(model, data, schema)):
+    if not useless and (looks_wrong := undeclared_hint(model, one_file(data), schema)):
         print(looks_wrong)
     for what, path in (("Model", out), ("Report", report)):
         if path is not None:
@@ -235,7 +259,7 @@ def fit(
 
         print(ledger_line(payer))
     if useless:
-        _stop_using(model, useless, data, schema)
+        _stop_using(model, useless, one_file(data), schema)
     print_next_steps(model, data, out, report, payer)
 
 
@@ -273,18 +297,23 @@ def _fit(
     plan: FitPlan | None,
     schema: Schema,
     data: str,
+    memory: int | None,
     frame: pl.DataFrame | None,
     payer: ChargeTo | None,
+    client: Any,
 ) -> None:
-    if frame is None:
-        with working("reading the records"):
-            frame = read_data(data, schema.file)
-    if schema.label.name not in frame.columns:
-        from dpfair.data.containers import missing_column
-
-        raise missing_column(schema.label.name, frame.columns)
-    unit = None if model.unit is None else str(model.unit)
-    table, labels = needed_columns(frame, schema, unit), frame[schema.label.name]
+    table: Any = None
+    labels = None
+    if client is not None:
+        table = files_on_workers(client, data, memory, schema.file, why_whole=model.why_whole)
+    elif frame is None:
+        table = files_in_parts(data, memory, schema.file, why_whole=model.why_whole)
+    if table is None:
+        if frame is None:
+            with working("reading the records"):
+                frame = read_data(data, schema.file)
+        unit = None if model.unit is None else str(model.unit)
+        table, labels = table_and_labels(frame, schema, unit)
     if plan is None:
         model.fit(table, labels)
     else:

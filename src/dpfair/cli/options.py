@@ -15,10 +15,12 @@ if TYPE_CHECKING:
 __all__ = [
     "AsJson",
     "Data",
+    "DataFiles",
     "Delta",
     "LedgerKey",
     "LedgerPath",
     "LedgerScope",
+    "Memory",
     "ModelFile",
     "NewScope",
     "OwnLearner",
@@ -32,6 +34,25 @@ Data = Annotated[
     str,
     typer.Argument(
         metavar="DATA", help="A CSV, Parquet, Arrow or Excel file, or the word {datasets}."
+    ),
+]
+DataFiles = Annotated[
+    str,
+    typer.Argument(
+        metavar="DATA",
+        help="A CSV, Parquet, Arrow or Excel file, or the word {datasets}. A directory stands for "
+        "the tables in it, and a pattern such as 'data/*.parquet' (in quotes) for all files of "
+        "such a name: one table, in alphabetical order.",
+    ),
+]
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        "--memory",
+        metavar="SIZE",
+        help="Read DATA some rows at a time that take about this much, such as 500MB or 2GB, and "
+        "keep codes of the records in the system's temporary folder (TMPDIR) during the fit. "
+        "Default for a directory, a pattern or a large file: 500MB.",
     ),
 ]
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file written by fit.")]

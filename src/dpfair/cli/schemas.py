@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = [
     "inferred",
     "proposed",
+    "refuse_parts",
     "refuse_unreviewed",
     "say_notes",
     "stop_with",
@@ -76,6 +78,21 @@ def stop_with(proposal: Proposal, source: str, *, as_json: bool) -> None:
         "No schema given. The proposed one was read off the data, which is not private: save it "
         "(dpfair schema propose --out writes it to a file), correct it by what you know, write "
         "reviewed = true, and pass it with --schema, or accept the leak with --infer-schema."
+    )
+
+
+def refuse_parts(file: str, *, inferring: bool) -> None:
+    """No schema is read off a table that is not in memory; say how to get one."""
+    if inferring:
+        raise InputError(
+            "--infer-schema needs the table in memory: give one file and leave out --memory, or "
+            "pass a schema with --schema."
+        )
+    raise InputError(
+        "No schema given, and none is read off DATA that is read some rows at a time: propose one "
+        f"from one file (dpfair schema propose {shlex.quote(file)} --label COLUMN --sensitive "
+        "COLUMN --out schema.toml), correct it by what you know, write reviewed = true, and pass "
+        "it with --schema."
     )
 
 

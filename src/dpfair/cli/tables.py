@@ -1,23 +1,119 @@
-"""Where a command's DATA comes from: a file, or one of the shipped data sets."""
+"""Where a command's DATA comes from: files, or one of the shipped data sets."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from glob import has_magic
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from dpfair.errors import InputError
 
 if TYPE_CHECKING:
     import polars as pl
 
     from dpfair.data.file_form import FileForm
     from dpfair.data.schema import Schema
+    from dpfair.data.table_files import TableFiles
 
-__all__ = ["data_file", "needed_columns", "read_data", "shipped_schema"]
+__all__ = [
+    "data_files",
+    "files_in_parts",
+    "inputs_of",
+    "memory_size",
+    "names_several",
+    "needed_names",
+    "one_file",
+    "read_data",
+    "shipped_schema",
+    "some_rows_at_a_time",
+    "table_and_labels",
+]
+
+LARGE = 256 << 20
+"""A file of more bytes is read some rows at a time. As a table it would take several times that."""
+
+PIECE = 128 << 20
+"""What the rows may take that are decided together: they should stay near the processor."""
+
+_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([kmgt]b)", re.IGNORECASE)
+_UNITS = {"kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
+_LEAST_MEMORY = 10**6
 
 
-def data_file(data: str) -> str | None:
-    """The file that DATA is read from, if it is no shipped data set."""
+def data_files(data: str) -> tuple[Path, ...]:
+    """The files that DATA is read from; none of a shipped data set."""
+    from dpfair.data.table_files import TableFiles
     from dpfair.datasets import DATASETS
 
-    return None if data in DATASETS else data
+    return () if data in DATASETS else TableFiles.named(data).paths
+
+
+def inputs_of(data: str) -> tuple[Path, ...]:
+    """The same, if they are there; a job that was done before does not need them."""
+    try:
+        return data_files(data)
+    except InputError:
+        return ()
+
+
+def one_file(data: str) -> str:
+    """A file of DATA, for commands that read one."""
+    return str(data_files(data)[0]) if names_several(data) else data
+
+
+def names_several(data: str) -> bool:
+    """Whether DATA is a directory or a pattern."""
+    from dpfair.datasets import DATASETS
+
+    path = Path(data)
+    return data not in DATASETS and (path.is_dir() or (has_magic(data) and not path.exists()))
+
+
+def memory_size(text: str | None) -> int | None:
+    """The bytes that ``--memory`` states.
+
+    >>> memory_size("1.5GB")
+    1500000000
+    """
+    if text is None:
+        return None
+    found = _SIZE.fullmatch(text.strip())
+    size = int(float(found[1]) * _UNITS[found[2].lower()]) if found else 0
+    if size < _LEAST_MEMORY:
+        raise InputError(
+            f"Expected --memory to be a size such as 500MB or 2GB, at least 1MB, got {text!r}."
+        )
+    return size
+
+
+def files_in_parts(
+    data: str, memory: int | None, file: FileForm | None = None, *, why_whole: str = ""
+) -> TableFiles | None:
+    """The files of DATA, to be read some rows at a time; None if it is read as one table.
+
+    ``why_whole`` says why all records have to be in memory, if so.
+    """
+    from dpfair.data.file_form import USUAL_FILE
+    from dpfair.data.table_files import MEMORY, TableFiles
+
+    several = names_several(data)
+    if why_whole and (several or memory is not None):
+        raise InputError(f"{why_whole}: give one file, and leave out --memory.")
+    paths = data_files(data)
+    if memory is not None and not paths:
+        raise InputError(f"--memory is for files, and {data} is none: leave it out.")
+    if why_whole or not (several or memory or any(map(_is_large, paths))):
+        return None
+    return TableFiles(
+        paths, USUAL_FILE if file is None else file, MEMORY if memory is None else memory
+    )
+
+
+def _is_large(path: Path) -> bool:
+    return path.is_file() and path.stat().st_size > LARGE
 
 
 def read_data(data: str, file: FileForm | None = None) -> pl.DataFrame:
@@ -36,6 +132,28 @@ def read_data(data: str, file: FileForm | None = None) -> pl.DataFrame:
     return dataset.X.with_columns(label)
 
 
+@dataclass(frozen=True)
+class _InMemory:
+    """A table that is there, as one that is read some rows at a time."""
+
+    frame: pl.DataFrame
+
+    @property
+    def columns(self) -> list[str]:
+        return self.frame.columns
+
+    def frames(self, names: Sequence[str]) -> Iterator[pl.DataFrame]:
+        yield self.frame.select([*dict.fromkeys(names)])
+
+
+def some_rows_at_a_time(data: str, file: FileForm) -> TableFiles | _InMemory:
+    """DATA for a command that looks at every row once."""
+    from dpfair.data.table_files import TableFiles
+
+    paths = data_files(data)
+    return TableFiles(paths, file, PIECE) if paths else _InMemory(read_data(data))
+
+
 def shipped_schema(data: str) -> Schema | None:
     """The schema that comes with a shipped data set; it is read without reading records."""
     from dpfair.datasets import DATASETS
@@ -43,15 +161,19 @@ def shipped_schema(data: str) -> Schema | None:
     return DATASETS[data].schema if data in DATASETS else None
 
 
-def needed_columns(frame: pl.DataFrame, schema: Schema, unit: str | None = None) -> pl.DataFrame:
-    """What a model reads of a table, in the order of the schema."""
-    names = [c.name for c in schema.columns]
-    groups = schema.sensitive.column_names if schema.sensitive else ()
-    names += [name for name in groups if name not in names]
-    names += [unit] if unit is not None and unit not in names else []
-    missing = [n for n in names if n not in frame.columns]
+def needed_names(schema: Schema, unit: str | None = None) -> list[str]:
+    """The columns that a model reads, in the order of the schema."""
+    return [*dict.fromkeys([*schema.names, *([] if unit is None else [unit])])]
+
+
+def table_and_labels(
+    frame: pl.DataFrame, schema: Schema, unit: str | None = None
+) -> tuple[pl.DataFrame, pl.Series]:
+    """What a model reads of a table, and the labels."""
+    names, label = needed_names(schema, unit), schema.label.name
+    missing = [name for name in (label, *names) if name not in frame.columns]
     if missing:
         from dpfair.data.containers import missing_column
 
         raise missing_column(missing[0], frame.columns)
-    return frame.select(names)
+    return frame.select(names), frame[label]

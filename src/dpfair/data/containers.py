@@ -81,7 +81,7 @@ def get_column(table: Any, name: str) -> Any:
     return _as_array(table)[:, names.index(name)]
 
 
-def missing_column(name: object, names: Sequence[str]) -> SchemaError:
+def missing_column(name: object, names: Sequence[str], table: str = "The table") -> SchemaError:
     """The error for a column that a table does not have; it names those that there are.
 
     >>> missing_column("sex", ["age:sex"]).args[0]
@@ -89,7 +89,7 @@ def missing_column(name: object, names: Sequence[str]) -> SchemaError:
 delimiter = ':' in the [file] table of the schema."
     """
     listed = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
-    text = f"The table has no column {name!r}; it has {listed}."
+    text = f"{table} has no column {name!r}; it has {listed}."
     only = names[0] if len(names) == 1 else ""
     marks = [mark for mark in ",;\t|:^~ #" if only.count(mark) and name in only.split(mark)]
     if marks:

@@ -24,6 +24,9 @@ __all__ = ["Distinct", "distinct", "polars_texts"]
 # Items of one of these types that are equal have equal texts. (Equal decimals need not.)
 _PLAIN = {str, bytes, int, float, bool, type(None), dt.date}
 
+# More texts than these would take long to list.
+_FEW = 1 << 12
+
 # Times of these units would become plain integers.
 _FINE = {"ns", "ps", "fs", "as"}
 
@@ -132,7 +135,10 @@ def _first_and_places(keys: pl.Series) -> tuple[NDArray[Any], NDArray[Any]]:
     if len(first) == len(keys):  # such as identifiers
         return first.to_numpy(), first.to_numpy()
     old, new = keys.gather(first), pl.int_range(len(first), dtype=pl.UInt32, eager=True)
-    places = keys.replace_strict(old, new, return_dtype=pl.UInt32)
+    if keys.dtype == pl.String and len(first) <= _FEW and not keys.has_nulls():
+        places = keys.cast(pl.Enum(old)).to_physical().cast(pl.UInt32)  # in half of the time
+    else:
+        places = keys.replace_strict(old, new, return_dtype=pl.UInt32)
     return first.to_numpy(), places.to_numpy()
 
 

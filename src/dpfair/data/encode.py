@@ -8,18 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfair.data.buckets import word_bucket
+from dpfair.data.buckets import BUCKETS, word_bucket
 from dpfair.data.columns import Categorical, Levels
+from dpfair.data.compact import Numbers
 from dpfair.data.containers import get_column, row_count
 from dpfair.data.numbers import column_numbers
-from dpfair.data.records import Records
+from dpfair.data.records import Codes, Records, smallest
 from dpfair.data.schema import Schema
-from dpfair.data.words import Words, as_words
+from dpfair.data.words import Words, as_words, coded
 from dpfair.errors import InputError, SchemaError
 
 __all__ = ["completed", "encode", "group_codes_of", "level_codes"]
@@ -32,20 +34,23 @@ def encode(table: Any, schema: Schema, groups: Any = None) -> Records:
     """
     n = row_count(table)
     irregular = np.zeros(n, dtype=bool)
-    numeric = np.empty((n, len(schema.numeric)))
-    codes = np.empty((n, len(schema.categorical)), dtype=np.int32)
+    numeric, codes = list[Numbers](), list[Codes]()
     words: dict[str, tuple[str, ...]] = {}
-    for i, column in enumerate(schema.numeric):
+    for column in schema.numeric:
         values = column_numbers(get_column(table, column.name), column, schema.file)
-        numeric[:, i] = clipped = np.clip(values, *column.bounds)
+        clipped = np.clip(values, *column.bounds)
         irregular |= ~(values == clipped)  # also NaN
-    for i, category in enumerate(schema.categorical):
-        found, listed = as_words(get_column(table, category.name)), category.values
+        numeric.append(Numbers.compact(clipped))
+    for category in schema.categorical:
+        values, listed = get_column(table, category.name), category.values
         if category.unbounded:
+            found = as_words(values)
             listed = tuple(w for w in found.words if w not in category.missing)
             words[category.name] = listed
-        codes[:, i] = places = _places(found, listed, category)
-        irregular |= places >= len(listed)
+            codes.append(_places(found, listed, category))
+        else:
+            codes.append(coded(values, listed, partial(_places, listed=listed, column=category)))
+        irregular |= codes[-1] >= len(listed)
     if schema.sensitive is None and groups is not None:
         raise SchemaError("Groups were given, but the schema declares no sensitive column.")
     if schema.sensitive is None:
@@ -55,12 +60,17 @@ def encode(table: Any, schema: Schema, groups: Any = None) -> Records:
         if len(group_codes) != n:
             raise InputError(f"Expected one group per row ({n}), got {len(group_codes)}.")
     return Records(
-        numeric=numeric,
-        codes=codes,
-        groups=group_codes,
+        numeric=tuple(numeric),
+        codes=tuple(codes),
+        groups=group_codes.astype(_type_of(schema), copy=False),
         irregular=irregular,
         words=words,
     )
+
+
+def _type_of(schema: Schema) -> type[np.signedinteger[Any]]:
+    """The type of group codes, -1 included."""
+    return np.int8 if len(schema.groups) <= np.iinfo(np.int8).max else np.int16
 
 
 def completed(records: Records, before: Schema, after: Schema) -> Records:
@@ -73,19 +83,19 @@ def completed(records: Records, before: Schema, after: Schema) -> Records:
     >>> import polars as pl
     >>> records = encode(pl.DataFrame({"job": ["b", "a"]}), before)
     >>> done = completed(records, before, after)
-    >>> done.codes.ravel().tolist()
+    >>> done.codes[0].tolist()
     [1, 0]
     """
     assert records.irregular is not None
-    codes, irregular = records.codes.copy(), records.irregular
+    codes, irregular = [*records.codes], records.irregular
     for i, (old, new) in enumerate(zip(before.categorical, after.categorical, strict=True)):
         if old.unbounded:
-            codes[:, i] = _places(Words(records.words[new.name], codes[:, i]), new.values, new)
-            irregular = irregular | (codes[:, i] >= len(new.values))
-    return replace(records, codes=codes, irregular=irregular, words={})
+            codes[i] = _places(Words(records.words[new.name], codes[i]), new.values, new)
+            irregular = irregular | (codes[i] >= len(new.values))
+    return replace(records, codes=tuple(codes), irregular=irregular, words={})
 
 
-def _places(found: Words, listed: Sequence[str], column: Categorical) -> NDArray[np.int64]:
+def _places(found: Words, listed: Sequence[str], column: Categorical) -> Codes:
     """The place of every word, as :class:`~dpfair.data.records.Records` describes it."""
     other, hashed = len(listed), set[str]()
     if column.hashed:
@@ -93,7 +103,8 @@ def _places(found: Words, listed: Sequence[str], column: Categorical) -> NDArray
     positions = {word: i for i, word in enumerate(listed)}
     positions |= {word: other + 1 + word_bucket(word) for word in hashed}
     table = [*(positions.get(word, other) for word in found.words), other]
-    return np.array(table).take(found.places)
+    most = other + BUCKETS * column.hashed
+    return smallest(np.array(table), most).take(found.places)
 
 
 def group_codes_of(table: Any, sensitive: Levels, groups: Any = None) -> NDArray[np.int64]:
@@ -114,4 +125,4 @@ def level_codes(values: Any, outcome: Levels) -> NDArray[np.int64]:
 
     Training leaves such records out and counts them apart; prediction refuses undeclared groups.
     """
-    return as_words(values).codes(outcome.values, other=-1)
+    return coded(values, outcome.values, lambda words: words.codes(outcome.values, other=-1))

@@ -20,12 +20,14 @@ is linear in the size of the file, so that the reader finds every quote closed w
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, cast
 
 from dpfair.data.encodings import as_utf8
 from dpfair.data.file_form import USUAL_FILE, FileForm
@@ -35,10 +37,20 @@ from dpfair.errors import InputError
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["count_lines", "line_widths", "read_lines"]
+__all__ = [
+    "count_lines",
+    "header_names",
+    "line_pieces",
+    "line_ranges",
+    "line_widths",
+    "lines_between",
+    "read_lines",
+]
 
 # Bytes that are checked at once, and those that are rewritten at once if a cell is malformed.
 _PIECES = (1 << 20, 1 << 15)
+
+_WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def read_lines(path: Path, file: FileForm = USUAL_FILE) -> pl.DataFrame:
@@ -46,29 +58,107 @@ def read_lines(path: Path, file: FileForm = USUAL_FILE) -> pl.DataFrame:
 
     No error depends on anything but the first line and whether there is a second.
     """
-    import polars as pl
-
     content, header = _content(path, file)
-    lines = count_lines(content) - 1
-    if lines == 0:
+    if count_lines(content) == 1:
         raise InputError(f"The file {path} has no rows.")
     delimiter = file.delimiter or find_delimiter(header)
-    names = read_header(header, delimiter, path)
-    quoted = b'"' in content
+    return _parsed(content, delimiter, read_header(header, delimiter, path), path)
+
+
+def line_pieces(path: Path, file: FileForm, size: int) -> Iterator[pl.DataFrame]:
+    """The same, about ``size`` bytes at a time, of a file that need not fit into memory.
+
+    A file without rows has no pieces. UTF-16 is read whole.
+    """
+    with _opened(path) as source:
+        header, delimiter, names = _start(source, path, file)
+        if header is None:
+            yield read_lines(path, file)
+            return
+        while block := source.read(size):
+            block += b"" if block.endswith(b"\n") else source.readline()
+            yield _parsed(_joined(header, block, file), delimiter, names, path)
+
+
+def line_ranges(path: Path, file: FileForm, size: int) -> list[tuple[int, int]] | None:
+    """Ranges of about ``size`` bytes for :func:`lines_between`; None for a file to be read whole.
+
+    A file without rows has no ranges. Compressed files and UTF-16 are read whole.
+    """
+    if path.suffix.lower() == ".gz":
+        return None
+    with _opened(path) as source:
+        header, *_ = _start(source, path, file)
+        start, end = source.tell(), path.stat().st_size
+    if header is None:
+        return None
+    return [(at, min(at + size, end)) for at in range(start, end, size)]
+
+
+def lines_between(path: Path, file: FileForm, start: int, stop: int) -> pl.DataFrame:
+    """One row of text for every line that starts at one of these bytes, behind the header."""
+    with _opened(path) as source:
+        header, delimiter, names = _start(source, path, file)
+        if header is None:
+            raise InputError(f"The file {path} was changed while it was read.")
+        source.seek(start - 1)
+        source.readline()  # the end of a line that starts before the range
+        block = source.read(max(stop - source.tell(), 0))
+        block += b"" if block[-1:] in (b"", b"\n") else source.readline()
+    return _parsed(_joined(header, block, file), delimiter, names, path)
+
+
+def _joined(header: bytes, block: bytes, file: FileForm) -> bytes:
+    """The header and some lines as UTF-8; behind a newline, nothing is a byte order mark."""
+    return header + as_utf8(b"\n" + block, file.encoding)
+
+
+def header_names(path: Path, file: FileForm = USUAL_FILE) -> list[str]:
+    """The names of the columns; no other line is looked at."""
+    with _opened(path) as source:
+        return _start(source, path, file)[2]
+
+
+def _start(source: IO[bytes], path: Path, file: FileForm) -> tuple[bytes | None, str, list[str]]:
+    """The first line as UTF-8 without its newline, the delimiter, and the names of the columns.
+
+    The line is None in UTF-16, whose newlines are no single bytes.
+    """
+    first = source.readline()
+    wide = file.encoding.startswith("utf-16") or first.startswith(_WIDE)
+    if wide:
+        first += source.read()
+    if not first:
+        raise InputError(f"The file {path} is empty.")
+    header = as_utf8(first, file.encoding).partition(b"\n")[0]
+    text = header.decode(errors="replace")
+    delimiter = file.delimiter or find_delimiter(text)
+    return None if wide else header, delimiter, read_header(text, delimiter, path)
+
+
+def _parsed(content: bytes, delimiter: str, names: list[str], path: Path) -> pl.DataFrame:
+    """Every line but the first, as a row of text."""
+    import polars as pl
+
+    lines, quoted = count_lines(content) - 1, b'"' in content
     if quoted:
         # With its newline, the last line remains one if nothing else remains of it.
         content = content if content.endswith(b"\n") else content + b"\n"
         content = _well_formed(content, delimiter, _PIECES)
-    frame = pl.read_csv(
-        content,
-        separator=delimiter,
-        infer_schema=False,
-        truncate_ragged_lines=True,
-        encoding="utf8-lossy",
-        quote_char='"' if quoted else None,
-    )
+    unreadable = InputError(f"The file {path} is not a readable table.")
+    try:
+        frame = pl.read_csv(
+            content,
+            separator=delimiter,
+            infer_schema=False,
+            truncate_ragged_lines=True,
+            encoding="utf8-lossy",
+            quote_char='"' if quoted else None,
+        )
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        raise unreadable from None  # without its cause, which may quote a record
     if frame.shape != (lines, len(names)):
-        raise InputError(f"The file {path} is not a readable table.")
+        raise unreadable
     frame.columns = names
     return frame
 
@@ -95,17 +185,27 @@ def count_lines(content: bytes) -> int:
 
 def _content(path: Path, file: FileForm) -> tuple[bytes, str]:
     """The file as UTF-8, and its first line without the newline."""
-    content = path.read_bytes()
-    if path.suffix.lower() == ".gz":
-        try:
-            content = gzip.decompress(content)
-        except (OSError, EOFError, zlib.error):
-            raise InputError(f"The file {path} is not a readable gzip file.") from None
+    with _opened(path) as source:
+        content = source.read()
     content = as_utf8(content, file.encoding)
     if not content:
         raise InputError(f"The file {path} is empty.")
     first = content[: content.find(b"\n")] if b"\n" in content else content
     return content, first.decode(errors="replace")
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[IO[bytes]]:
+    """The bytes of a file, decompressed."""
+    if path.suffix.lower() != ".gz":
+        with path.open("rb") as plain:
+            yield plain
+        return
+    try:
+        with gzip.open(path) as compressed:
+            yield cast(IO[bytes], compressed)
+    except (OSError, EOFError, zlib.error):
+        raise InputError(f"The file {path} is not a readable gzip file.") from None
 
 
 def _cell(delimiter: str) -> str:

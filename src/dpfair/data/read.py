@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,9 +15,19 @@ from dpfair.errors import InputError
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["FILE_KINDS", "is_text_file", "read_table"]
+__all__ = [
+    "FILE_KINDS",
+    "PARQUET",
+    "check_readable",
+    "is_text_file",
+    "parquet_names",
+    "parquet_pieces",
+    "parquet_ranges",
+    "parquet_rows",
+    "read_table",
+]
 
-_PARQUET = {".parquet", ".pq"}
+PARQUET = {".parquet", ".pq"}
 _ARROW = {".arrow", ".ipc", ".feather"}
 _EXCEL = {".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"}
 # Files that are no text; to read them as lines would give nonsense.
@@ -24,6 +36,8 @@ _OTHERS = {
     *(".dta", ".sav", ".por", ".sas7bdat", ".xpt", ".rds", ".rda", ".rdata", ".avro", ".orc"),
     *(".npy", ".npz", ".h5", ".hdf5", ".mat", ".pdf", ".numbers", ".arff"),
 }
+_FEWEST_ROWS = 1 << 10
+
 FILE_KINDS = "CSV (also .csv.gz), Parquet, Arrow/Feather or Excel"
 
 
@@ -35,20 +49,12 @@ def read_table(path: str | Path, file: FileForm = USUAL_FILE) -> pl.DataFrame:
     """
     import polars as pl
 
-    path = Path(path)
-    if os.path.isdir(path):  # also for a name that is too long: Path.is_dir raises then
-        raise InputError(f"{path} is a directory: name a file of {FILE_KINDS}.")
-    if not os.path.isfile(path):
-        raise InputError(f"There is no file {path}.")
-    if _is_model(path):
-        raise InputError(f"{path} is a model of dpfair, not a table.")
+    path = check_readable(path)
     suffix = path.suffix.lower()
-    if suffix in _OTHERS:
-        raise InputError(f"Cannot read {path}: expected a file of {FILE_KINDS}; export the table.")
     try:
         if suffix in _EXCEL:
             frame = _as_written(_read_excel(path), file)
-        elif suffix in _PARQUET:
+        elif suffix in PARQUET:
             frame = pl.read_parquet(path)
         elif suffix in _ARROW:
             frame = _read_arrow(path)
@@ -62,9 +68,62 @@ def read_table(path: str | Path, file: FileForm = USUAL_FILE) -> pl.DataFrame:
     return frame
 
 
+def check_readable(path: str | Path) -> Path:
+    """The path of a file that may hold a table."""
+    path = Path(path)
+    if os.path.isdir(path):  # also for a name that is too long: Path.is_dir raises then
+        raise InputError(f"{path} is a directory: name a file of {FILE_KINDS}.")
+    if not os.path.isfile(path):
+        raise InputError(f"There is no file {path}.")
+    if _is_model(path):
+        raise InputError(f"{path} is a model of dpfair, not a table.")
+    if path.suffix.lower() in _OTHERS:
+        raise InputError(f"Cannot read {path}: expected a file of {FILE_KINDS}; export the table.")
+    return path
+
+
+def parquet_pieces(path: Path, names: Sequence[str], cells: int) -> Iterator[pl.DataFrame]:
+    """About so many cells of a Parquet file after the others; only of the named columns."""
+    for start, stop in parquet_ranges(path, len(names), cells):
+        yield parquet_rows(path, names, start, stop)
+
+
+def parquet_ranges(path: Path, columns: int, cells: int) -> list[tuple[int, int]]:
+    """Ranges of rows with about so many cells in so many columns; none without rows."""
+    import polars as pl
+
+    with _parquet(path) as table:
+        height = table.select(pl.len()).collect().item()
+    rows = max(cells // max(columns, 1), _FEWEST_ROWS)
+    return [(at, min(at + rows, height)) for at in range(0, height, rows)]
+
+
+def parquet_rows(path: Path, names: Sequence[str], start: int, stop: int) -> pl.DataFrame:
+    """These rows of a Parquet file; only the named columns."""
+    with _parquet(path) as table:
+        return table.select(names).slice(start, stop - start).collect()
+
+
+def parquet_names(path: Path) -> list[str]:
+    """The names of the columns of a Parquet file."""
+    with _parquet(path) as table:
+        return table.collect_schema().names()
+
+
+@contextmanager
+def _parquet(path: Path) -> Iterator[pl.LazyFrame]:
+    import polars as pl
+
+    try:
+        yield pl.scan_parquet(check_readable(path), glob=False)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
+        # Without its cause, which may quote a record.
+        raise InputError(f"The file {path} is not a readable table.") from None
+
+
 def is_text_file(path: str | Path) -> bool:
     """Whether a file is read line by line."""
-    return Path(path).suffix.lower() not in _PARQUET | _ARROW | _EXCEL | _OTHERS
+    return Path(path).suffix.lower() not in PARQUET | _ARROW | _EXCEL | _OTHERS
 
 
 def _is_model(path: Path) -> bool:

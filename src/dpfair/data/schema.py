@@ -307,6 +307,12 @@ class Schema:
         return self.sensitive.values if self.sensitive else ("everybody",)
 
     @property
+    def names(self) -> list[str]:
+        """The columns that a model reads: the features, and those that form the groups."""
+        groups = self.sensitive.column_names if self.sensitive else ()
+        return [*dict.fromkeys([*(column.name for column in self.columns), *groups])]
+
+    @property
     def families(self) -> tuple[int, ...]:
         """For every group of an intersection its value in the first column; else all alike."""
         parts = self.sensitive.parts if self.sensitive else ()

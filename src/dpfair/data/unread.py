@@ -10,59 +10,88 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpfair.data.columns import Categorical, Column
-from dpfair.data.containers import get_column
+from dpfair.data.containers import get_column, select_columns, take_rows
+from dpfair.data.numbers import numbers
 from dpfair.data.proposal.values import Values
 from dpfair.data.records import Records
 from dpfair.data.schema import Schema
 
-__all__ = ["unread_columns"]
+__all__ = ["Unread"]
 
 _MANY = 0.5
 # Blank cells of fewer records than this are nothing strange.
 _FEWEST = 10
 _LISTED = 3
+# So many different values are enough to know the most frequent ones.
+_MOST_WORDS = 100_000
 
 
-def unread_columns(
-    table: Any, schema: Schema, records: Records, *, quoting: bool = False
-) -> list[str]:
-    """A sentence for every column of which at least half says nothing about the records.
+class Unread:
+    """Of every column of some records, how many values say nothing, and which these are."""
 
-    ``records`` are the rows of the table, encoded by the schema. ``quoting`` names the most
-    frequent values that cannot be read: in a warning to whoever predicts, never in an error.
-    """
-    sentences: list[str] = []
-    if not len(records):
+    def __init__(self, schema: Schema) -> None:
+        self.schema, self.rows = schema, 0
+        self._blank_or_odd = Counter[str]()
+        self._odd = Counter[str]()
+        self._words: dict[str, Counter[str]] = {c.name: Counter() for c in schema.columns}
+
+    def add(self, table: Any, records: Records) -> None:
+        """Count the rows of a table that follows; ``records`` are these rows, encoded."""
+        self.rows += len(records)
+        for column in self.schema.columns:
+            rows = np.flatnonzero(_unread(column, self.schema, records))
+            if not len(rows):
+                continue
+            self._blank_or_odd[column.name] += len(rows)
+            some = get_column(take_rows(select_columns(table, [column.name]), rows), column.name)
+            odd, words = _odd(some, column, self.schema), self._words[column.name]
+            self._odd[column.name] += odd.total()
+            if len(words) < _MOST_WORDS:
+                words.update(odd)
+
+    def sentences(self, *, quoting: bool = False) -> list[str]:
+        """A sentence for every column of which at least half says nothing about the records.
+
+        ``quoting`` names the most frequent values that cannot be read: in a warning to whoever
+        predicts, never in an error.
+        """
+        sentences = []
+        for column in self.schema.columns:
+            unread, odd = self._blank_or_odd[column.name], self._odd[column.name]
+            if unread < max(_MANY * self.rows, 1):
+                continue
+            if odd >= _MANY * self.rows:
+                most = self._words[column.name].most_common(_LISTED)
+                shown = ", ".join(repr(text[:40]) for text, _ in most)
+                such = f", such as {shown}" if quoting else ""
+                beginning = _share(odd, self.rows, column)
+                sentences.append(f"{beginning} are {_expected(column, self.schema, such)}.")
+            elif self.rows >= _FEWEST:
+                sentences.append(f"{_share(unread, self.rows, column)} are missing.")
         return sentences
-    for column in schema.columns:
-        if isinstance(column, Categorical):
-            codes = records.codes[:, schema.categorical.index(column)]
-            # A column of which the fit found no category is not used.
-            unread = (codes == len(column.values)) & bool(column.values)
-        else:
-            unread = np.isnan(records.numeric[:, schema.numeric.index(column)])
-        if unread.mean() < _MANY:
-            continue
-        values = Values(column.name, get_column(table, column.name), schema.file)
-        odd = Counter(t for t, u in zip(_stated(values, column), unread, strict=True) if u and t)
-        if odd.total() >= _MANY * len(records):
-            shown = ", ".join(repr(text[:40]) for text, _ in odd.most_common(_LISTED))
-            such = f", such as {shown}" if quoting else ""
-            beginning = _share(odd.total(), len(records), column)
-            sentences.append(f"{beginning} are {_expected(column, schema, such)}.")
-        elif len(records) >= _FEWEST:
-            sentences.append(f"{_share(int(unread.sum()), len(records), column)} are missing.")
-    return sentences
 
 
-def _stated(values: Values, column: Column) -> list[str | None]:
-    """The values as text, without those that mean that there is none."""
+def _unread(column: Column, schema: Schema, records: Records) -> NDArray[np.bool_]:
     if isinstance(column, Categorical):
-        return [None if text in column.missing else text for text in values.texts]
-    marks = np.isin(values.numbers, column.missing)
-    return [None if mark else text for text, mark in zip(values.texts, marks, strict=True)]
+        codes = records.codes[schema.categorical.index(column)]
+        # A column of which the fit found no category is not used.
+        return np.asarray((codes == len(column.values)) & bool(column.values))
+    return records.numeric[schema.numeric.index(column)].map(np.isnan)
+
+
+def _odd(column_values: Any, column: Column, schema: Schema) -> Counter[str]:
+    """How often values occur that are none of those that mean that there is none."""
+    counts = Values(column.name, column_values, schema.file).counts
+    texts = [text for text in counts if text]
+    missing = np.zeros(len(texts), dtype=bool)
+    if column.missing and isinstance(column, Categorical):
+        missing = np.isin(texts, column.missing)
+    elif column.missing:
+        missing = np.isin(numbers(texts, schema.file), column.missing)
+    return Counter({t: counts[t] for t, m in zip(texts, missing, strict=True) if not m})
 
 
 def _expected(column: Column, schema: Schema, such: str) -> str:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfair.data.distinct import distinct
+from dpfair.data.distinct import distinct, polars_texts
 from dpfair.data.text import plain_text
 
-__all__ = ["Words", "as_words"]
+__all__ = ["Words", "as_words", "coded"]
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,31 @@ class Words:
         """One text per cell; None if it is missing."""
         table = [*self.words, None]
         return [table[place] for place in self.places.tolist()]
+
+
+def coded(
+    values: Any, listed: Sequence[str], code_of: Callable[[Words], NDArray[Any]]
+) -> NDArray[Any]:
+    """The code of every cell: by ``code_of``, for which listed words have their places as codes.
+
+    Cells of text that are listed as they are, which is most of them, are looked up at once.
+
+    >>> import polars as pl
+    >>> texts = pl.Series(["b", "c", None, "TRUE"])
+    >>> coded(texts, ["a", "b", "true"], lambda words: words.codes(["a", "b", "true"], -1)).tolist()
+    [1, -1, -1, 2]
+    """
+    import polars as pl
+
+    texts = polars_texts(values)
+    if texts is None or not listed or any(plain_text(word) != word for word in listed):
+        return code_of(as_words(values))
+    places = texts.cast(pl.Enum(listed), strict=False).to_physical()
+    others = places.is_null()
+    rest = code_of(as_words(texts.filter(others)))
+    codes = places.fill_null(0).to_numpy().astype(rest.dtype)
+    codes[others.to_numpy()] = rest
+    return codes
 
 
 def as_words(values: Any) -> Words:

@@ -18,11 +18,14 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpfair.data.buckets import BUCKETS
 from dpfair.data.columns import Categorical, Numeric
@@ -33,7 +36,7 @@ from dpfair.discovery.grids import grid_cells, grid_of
 from dpfair.discovery.numbers import MOST_BINS, USUAL_SHARE, found_numeric
 from dpfair.errors import AccuracyWarning, warn
 from dpfair.privacy.events import DpEvent, ThresholdedDpEvent, compose, step_event
-from dpfair.privacy.histograms import histogram_deviation, noisy_histograms
+from dpfair.privacy.histograms import exact_counts, histogram_deviation, noisy_counts
 from dpfair.privacy.ledger import Receipt
 
 __all__ = [
@@ -149,26 +152,32 @@ class Discovery:
         """Whether exact values and unlisted words may have hashed cells: not of 1000 columns."""
         return len(self.numeric) + len(self._words) <= _MOST_CELLS // BUCKETS
 
-    def find(self, records: Records, receipt: Receipt) -> Schema:
+    def _cell_counts(self, records: Records) -> list[NDArray[np.int64]]:
+        """All records, and those of every cell of the grids."""
+        counts = [np.array([len(records)])]
+        for column in self.numeric:
+            cuts = grid_of(column)
+            values = records.numeric[self.schema.numeric.index(column)]
+            cells = values.map(partial(grid_cells, cuts))
+            counts.append(exact_counts(cells, len(cuts) + 2))
+        return counts
+
+    def _name_counts(self, records: Records) -> list[Counter[Hashable]]:
+        return [_single_values(self.schema, column, records) for column in self.named]
+
+    def find(self, records: Any, receipt: Receipt) -> Schema:
         """The schema with the facts that the noisy counts of the records show.
 
-        ``records`` were encoded by :attr:`schema`.
+        ``records`` were encoded by :attr:`schema`; they are asked for sums only.
         """
-        places = {c.name: i for i, c in enumerate(self.schema.numeric)}
-        values = {c.name: records.numeric[:, places[c.name]] for c in self.numeric}
-        grids = {name: grid_of(column) for name, column in zip(values, self.numeric, strict=True)}
-        cells = [grid_cells(grids[name], values[name]) for name in values]
-        counts = noisy_histograms(
-            receipt.draw(self.counting),
-            [np.zeros(len(records), dtype=np.int64), *cells],
-            [1, *(len(cuts) + 2 for cuts in grids.values())],
-        )
+        draw = receipt.draw(self.counting)
+        counts = noisy_counts(draw, records.total(self._cell_counts))
         names: list[dict[Any, int]] = []
         if self.naming is not None:
             draw = receipt.draw(self.naming)
-            names = draw.named_counts([_single_values(self.schema, c, records) for c in self.named])
-        total = float(counts[0][0])
-        deviation = histogram_deviation(self._multiplier(1 + len(values)), 1 + len(values))
+            names = draw.named_counts(records.total(self._name_counts))
+        total, histograms = float(counts[0][0]), 1 + len(self.numeric)
+        deviation = histogram_deviation(self._multiplier(histograms), histograms)
         named = {column.name: found for column, found in zip(self.named, names, strict=True)}
         found: dict[str, Numeric | Categorical] = {}
         if total > _VISIBLE * deviation:
@@ -209,17 +218,17 @@ def _warn_unreadable(missing: Mapping[str, float]) -> None:
 
 def _single_values(
     schema: Schema, column: Numeric | Categorical, records: Records
-) -> dict[Hashable, int]:
+) -> Counter[Hashable]:
     """How many records have each value; missing values, and what is no text, have no name."""
     if isinstance(column, Numeric):
-        values = records.numeric[:, schema.numeric.index(column)]
+        values = records.numeric[schema.numeric.index(column)].floats
         found, counts = np.unique(values[np.isfinite(values)] + 0.0, return_counts=True)
-        return dict(zip(found.tolist(), counts.tolist(), strict=True))
+        return Counter(dict(zip(found.tolist(), counts.tolist(), strict=True)))
     place = schema.categorical.index(column)
     words = records.words[column.name]
-    counts = np.bincount(records.codes[:, place], minlength=len(words) + 1)[: len(words)]
+    counts = np.bincount(records.codes[place], minlength=len(words) + 1)[: len(words)]
     listed = zip(words, counts.tolist(), strict=True)
-    return {w: n for w, n in listed if n and len(w) <= _MOST_LETTERS and is_text(w)}
+    return Counter({w: n for w, n in listed if n and len(w) <= _MOST_LETTERS and is_text(w)})
 
 
 def _found_words(

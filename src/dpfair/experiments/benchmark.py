@@ -173,8 +173,8 @@ def run_split(setting: Setting, seed: int) -> dict[str, Any]:
 def measured(
     setting: Setting,
     accepted: NDArray[np.bool_],
-    labels: NDArray[np.int64],
-    groups: NDArray[np.int64],
+    labels: NDArray[np.integer[Any]],
+    groups: NDArray[np.integer[Any]],
     k: int,
 ) -> dict[str, Any]:
     """Accuracy, gap, signed gap of the first statistic, and the floor of the gap."""

@@ -59,7 +59,7 @@ def same_scorer_ceiling(
 
 
 def _quota(
-    scores: NDArray[np.float64], groups: NDArray[np.int64], rate: float
+    scores: NDArray[np.float64], groups: NDArray[np.integer[Any]], rate: float
 ) -> NDArray[np.bool_]:
     accepted = np.zeros(len(scores), dtype=bool)
     for group in np.unique(groups):
@@ -81,5 +81,5 @@ def _labels(data: Dataset) -> NDArray[np.int64]:
     return level_codes(data.y, data.schema.label)
 
 
-def _groups(data: Dataset) -> NDArray[np.int64]:
+def _groups(data: Dataset) -> NDArray[np.int8]:
     return encode(data.X, data.schema).groups

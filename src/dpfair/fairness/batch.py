@@ -60,7 +60,7 @@ class BatchDecisions:
 
 def decide_batch(
     scores: NDArray[np.float64],
-    groups: NDArray[np.int64],
+    groups: NDArray[np.integer[Any]],
     identities: Rows,
     *,
     names: tuple[str, ...],
@@ -141,7 +141,7 @@ def decide_batch(
 def _quotas(
     scores: NDArray[np.float64],
     ties: NDArray[np.float64],
-    groups: NDArray[np.int64],
+    groups: NDArray[np.integer[Any]],
     rates: Sequence[float],
 ) -> tuple[NDArray[np.bool_], tuple[float, ...]]:
     accepted = np.zeros(len(scores), dtype=bool)

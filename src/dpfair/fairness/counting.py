@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,8 +21,10 @@ __all__ = [
     "cell_noise",
     "exact_counts",
     "release_accepted",
+    "release_cells",
     "release_exact",
     "release_table",
+    "table_cells",
     "table_events",
     "table_plan",
 ]
@@ -48,10 +51,10 @@ def table_plan(budget: Budget, purpose: str, groups: int) -> FitPlan:
 
 def release_table(
     scores: ArrayLike,
-    groups: NDArray[np.int64],
+    groups: NDArray[np.integer[Any]],
     names: tuple[str, ...],
     *,
-    labels: NDArray[np.int64] | None = None,
+    labels: NDArray[np.integer[Any]] | None = None,
     edges: ArrayLike = HALF,
     receipt: Receipt,
     dependence: str,
@@ -72,35 +75,75 @@ def release_table(
     replace-one two cells by one. The whole table, including group sizes and undeclared values,
     costs its event, for any number of cells.
     """
-    event = receipt.event
-    extra = {"group": groups < 0}
+    cells = table_cells(scores, groups, labels, len(names), edges, by_label=by_label)
+    return release_cells(
+        cells,
+        names,
+        labelled=labels is not None,
+        by_label=by_label,
+        edges=edges,
+        receipt=receipt,
+        dependence=dependence,
+        grain=grain,
+    )
+
+
+def table_cells(
+    scores: ArrayLike,
+    groups: NDArray[np.integer[Any]],
+    labels: NDArray[np.integer[Any]] | None,
+    k: int,
+    edges: ArrayLike,
+    *,
+    by_label: bool = True,
+) -> NDArray[np.int64]:
+    """The exact cells of a table, the undeclared ones last: private until noise is added."""
+    extra = [groups < 0]
     if labels is not None:
-        extra["label"] = (groups >= 0) & (labels < 0)
-    declared = ~np.any(list(extra.values()), axis=0)
+        extra.append((groups >= 0) & (labels < 0))
+    declared = ~np.any(extra, axis=0)
     exact = exact_counts(
         np.asarray(scores)[declared],
         groups[declared],
         labels[declared] if labels is not None and by_label else None,
-        len(names),
+        k,
         edges,
     )
-    cells = [*exact.ravel().tolist(), *(int(rows.sum()) for rows in extra.values())]
-    noisy = receipt.draw(event).discrete_laplace(cells)
+    return np.append(exact.ravel(), [rows.sum() for rows in extra])
+
+
+def release_cells(
+    cells: NDArray[np.int64],
+    names: tuple[str, ...],
+    *,
+    labelled: bool,
+    by_label: bool,
+    edges: ArrayLike,
+    receipt: Receipt,
+    dependence: str,
+    grain: int | None = None,
+) -> Release:
+    """The table with noise, from the exact :func:`table_cells` of all records."""
+    event, grid = receipt.event, grid_of(edges, len(names))
+    noisy = receipt.draw(event).discrete_laplace(cells.tolist())
+    shape = (len(names), 2 if labelled and by_label else 1, grid.shape[1] + 1)
+    undeclared = ("group", "label") if labelled else ("group",)
+    declared = len(cells) - len(undeclared)
     return Release(
         groups=names,
-        edges=grid_of(edges, len(names)),
-        counts=np.array(noisy[: exact.size]).reshape(exact.shape),
+        edges=grid,
+        counts=np.array(noisy[:declared]).reshape(shape),
         noise=(cell_noise(event),) * len(names),
         sizes=None,
         dependence=dependence,
         grain=grain,
-        undeclared=dict(zip(extra, noisy[exact.size :], strict=True)),
+        undeclared=dict(zip(undeclared, noisy[declared:], strict=True)),
     )
 
 
 def release_accepted(
     scores: ArrayLike,
-    groups: NDArray[np.int64],
+    groups: NDArray[np.integer[Any]],
     names: tuple[str, ...],
     *,
     receipts: Sequence[Receipt],
@@ -136,7 +179,7 @@ def release_accepted(
 
 def release_exact(
     scores: ArrayLike,
-    groups: NDArray[np.int64],
+    groups: NDArray[np.integer[Any]],
     names: tuple[str, ...],
     *,
     dependence: str,
@@ -159,8 +202,8 @@ def release_exact(
 
 def exact_counts(
     scores: ArrayLike,
-    groups: NDArray[np.int64],
-    labels: NDArray[np.int64] | None,
+    groups: NDArray[np.integer[Any]],
+    labels: NDArray[np.integer[Any]] | None,
     k: int,
     edges: ArrayLike,
 ) -> NDArray[np.int64]:

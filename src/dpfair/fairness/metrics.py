@@ -87,7 +87,11 @@ def parity_gap(decisions: ArrayLike, groups: ArrayLike, n_groups: int) -> float:
     >>> parity_gap([1, 0, 1, 1], [0, 0, 1, 1], n_groups=2)
     0.5
     """
-    rates = group_rates(decisions, groups, n_groups)
+    return gap_of(group_rates(decisions, groups, n_groups))
+
+
+def gap_of(rates: Floats) -> float:
+    """Largest minus smallest rate of the groups that have records; NaN if fewer than two do."""
     present = rates[~np.isnan(rates)]
     return float(present.max() - present.min()) if len(present) > 1 else math.nan
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from dpfair.data.facts import listing
+from dpfair.data.records import Records
 from dpfair.data.schema import Schema
 from dpfair.errors import FairnessWarning, warn
-from dpfair.fairness.counting import release_table
+from dpfair.fairness.counting import release_cells, table_cells
 from dpfair.fairness.rates import Interval
 from dpfair.fairness.release import HALF, REUSED, Release
 from dpfair.privacy.ledger import Receipt
@@ -50,22 +53,28 @@ def undeclared_shares(
     return found
 
 
-def release_irregular(
-    irregular: NDArray[np.bool_], *, receipt: Receipt, dependence: str
-) -> Release:
+def release_irregular(records: Any, *, receipt: Receipt, dependence: str) -> Release:
     """Count the records with a feature value that is missing, out of bounds or undeclared.
 
     In the table of scores they would need separate cells, whose noise would widen every bound.
     Therefore they have a separate table of two cells, with its own cost.
     """
-    return release_table(
-        irregular.astype(np.float64),
-        np.zeros(len(irregular), dtype=np.int64),
+    [cells] = records.total(_irregular_cells)
+    return release_cells(
+        cells,
         ALL,
+        labelled=False,
+        by_label=False,
         edges=HALF,
         receipt=receipt,
         dependence=dependence,
     )
+
+
+def _irregular_cells(records: Records) -> tuple[NDArray[np.int64]]:
+    assert records.irregular is not None
+    everybody = np.zeros(len(records), dtype=np.int8)
+    return (table_cells(records.irregular, everybody, None, len(ALL), HALF),)
 
 
 def warn_undeclared(release: Release, confidence: float, schema: Schema) -> None:

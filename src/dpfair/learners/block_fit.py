@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,23 +13,68 @@ from numpy.typing import NDArray
 from dpfair.data.records import Records
 from dpfair.learners.block_scorer import BlockScorer
 from dpfair.learners.design import chunks
+from dpfair.learners.detail import MOST
+from dpfair.learners.exact import Grid
 from dpfair.learners.grouping import Block, Grouping
+from dpfair.learners.leaf_sums import SENSITIVITY, whole_leaf_sums
 from dpfair.learners.scorer import LinearScorer
 from dpfair.learners.visits import CellSums, Interaction, visit
 from dpfair.privacy.events import step_event
 from dpfair.privacy.ledger import Receipt
 
-__all__ = ["BlockFit"]
+__all__ = ["BlockFit", "VisitSums"]
+
+Float64 = NDArray[np.float64]
+Int64 = NDArray[np.int64]
 
 _SCREEN_RATE = 0.3
 
-# The pairs that are asked a second time, the part of the draws for each of them, the part of the
-# others for the first visits of all blocks, and how many blocks are then visited once more.
-_CONFIRMED, _CONFIRMING_PART, _FIRST_PART, _REVISITED = 4, 0.02, 0.64, 12
+# The pairs that are asked a second time, the part of the draws for each of them, and the part of
+# the others for the first visits of all blocks.
+_CONFIRMED, _CONFIRMING_PART, _FIRST_PART = 4, 0.02, 0.64
+
+
+@dataclass(frozen=True, eq=False)
+class VisitSums:
+    """The exact sums of a block's cells, by the log-odds that follow from all corrections so far.
+
+    The log-odds are kept with the records, and moved by the corrections that they do not have yet.
+    They are made anew where they are lost, or have more corrections than are asked for: a computer
+    of a cluster may be replaced, and may answer a question again after a later one.
+    """
+
+    fit: str
+    linear: LinearScorer
+    grouping: Grouping
+    moves: tuple[tuple[Block, Float64], ...]
+    block: Block
+    unit: float
+
+    def __call__(self, records: Records) -> tuple[Int64]:
+        assert records.labels is not None
+        drawer = records.kept.drawer("odds", self.fit)
+        if drawer.note is None or drawer.note[0] > len(self.moves):
+            drawer.note = None
+            drawer.empty("odds", (len(records),), np.float64)[:] = self.linear.log_odds(records)
+            drawer.empty("cells", (len(records),), np.uint16)
+            drawer.note = 0, None  # corrections, and the block of the cells
+        odds, cells = drawer.arrays["odds"], drawer.arrays["cells"]
+        (done, held), drawer.note = drawer.note, None
+        for block, moved in self.moves[done:]:
+            if block != held:
+                cells[:] = self.grouping.cells(block, records)
+                held = block
+            for chunk in chunks(len(cells)):
+                odds[chunk] += moved.take(cells[chunk])
+        if self.block != held:
+            cells[:] = self.grouping.cells(self.block, records)
+        drawer.note = len(self.moves), self.block
+        size = self.grouping.size(self.block)
+        return (whole_leaf_sums(cells, records.labels, odds, size, self.unit),)
 
 
 class BlockFit:
-    """The log-odds of the records being trained on, and the released corrections so far.
+    """The released corrections so far, of records that are asked for sums only.
 
     Parameters
     ----------
@@ -45,21 +93,19 @@ class BlockFit:
         self,
         linear: LinearScorer,
         grouping: Grouping,
-        records: Records,
+        records: Any,
         receipt: Receipt,
         draws: int,
         multiplier: float,
     ) -> None:
-        assert records.labels is not None
         self.found: dict[Block, Interaction] = {}
         self.left = draws
         self._draws, self._multiplier, self._receipt = draws, multiplier, receipt
-        self._linear, self.grouping = linear, grouping
+        self._linear, self.grouping, self._records = linear, grouping, records
         self._values: dict[Block, NDArray[np.float64]] = {}
         self._gains: dict[Block, float] = {}
-        # Private: nothing of these may be used but through a visit.
-        self._labels, self._bins = records.labels, grouping.bins(records)
-        self._odds = linear.log_odds(records)
+        self._moves: list[tuple[Block, Float64]] = []
+        self._name = uuid4().hex
 
     def screen(self, pairs: Sequence[Block], multiplier: float) -> None:
         """Visit each pair by one draw of its own noise, with careful corrections."""
@@ -75,12 +121,12 @@ class BlockFit:
             for pair in pairs[:_CONFIRMED]
         }
 
-    def visit_all(self, blocks: Sequence[Block]) -> None:
-        """Visit the blocks, and the best of them once more, by all draws that are left."""
+    def visit_all(self, blocks: Sequence[Block], again: int = MOST.pairs) -> None:
+        """Visit the blocks, and the best of them ``again``, by all draws that are left."""
         each = max(1, int(_FIRST_PART * self.left) // len(blocks))
         for block in blocks[: self.left]:
             self._visit(block, each)
-        best = sorted(self._gains, key=lambda block: -self._gains[block])[:_REVISITED]
+        best = sorted(self._gains, key=lambda block: -self._gains[block])[:again]
         # Equal parts of what is left; the first ones get what cannot be divided.
         part, more = divmod(self.left, len(best))
         for place, block in enumerate(best):
@@ -105,11 +151,13 @@ class BlockFit:
     def _corrected(self, block: Block, draws: int, multiplier: float, rate: float) -> CellSums:
         """The sums of a block by so many draws, by which its cells were corrected."""
         event = step_event(multiplier, 1.0, exact=True)
-        cells, size = self.grouping.cells(block, self._bins), self.grouping.size(block)
         paid = [self._receipt.draw(event) for _ in range(draws)]
-        sums = visit(paid, multiplier, cells, size, self._labels, self._odds)
+        unit = Grid.of(SENSITIVITY, multiplier).cell
+        moves = tuple(self._moves)
+        asked = VisitSums(self._name, self._linear, self.grouping, moves, block, unit)
+        [whole] = self._records.total(asked)
+        sums = visit(paid, multiplier, whole)
         moved = sums.move(rate)
         self._values[block] = self._values.get(block, 0.0) + moved
-        for chunk in chunks(len(cells)):
-            self._odds[chunk] += moved.take(cells[chunk])
+        self._moves.append((block, moved))
         return sums

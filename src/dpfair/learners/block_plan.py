@@ -16,7 +16,7 @@ __all__ = ["BlockTraining"]
 
 # Parts of the budget (of mu^2 in Gaussian privacy): linear steps before the screen, masses of the
 # bins, and the screen. The draws after the screen get the rest.
-_LINEAR_SHARE, _MASS_SHARE, _SCREEN_SHARE = 0.2, 0.02, 0.1
+_LINEAR_SHARE, _MASS_SHARE, _SCREEN_SHARE = 0.2, 0.02, 0.15
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from dpfair.data.records import Records
 from dpfair.data.schema import Schema
 from dpfair.errors import InputError
+from dpfair.learners.detail import MOST
 from dpfair.learners.features import coarse_sizes
-from dpfair.learners.grouping import PAIR_GROUPS, TRIPLE_GROUPS, Block, Grouping
+from dpfair.learners.grouping import Block, Grouping
 from dpfair.learners.protocols import Tensors
 from dpfair.learners.scorer import LinearScorer, in_parts
 from dpfair.learners.screening import MAX_BLOCKS
@@ -47,7 +48,7 @@ class BlockScorer:
             raise InputError("It does not hold all numbers of its blocks.")
         sizes = [*coarse_sizes(schema).values()]
         ends = np.cumsum(sizes)[:-1]
-        most = {"pair_groups": PAIR_GROUPS, "triple_groups": TRIPLE_GROUPS}
+        most = {"pair_groups": MOST.pair_groups, "triple_groups": MOST.triple_groups}
         pairs, triples = (
             tuple(np.split(_whole(tensors[k], (sum(sizes),), 0, n - 1, "groups of bins"), ends))
             for k, n in most.items()
@@ -83,9 +84,8 @@ class BlockScorer:
     def _odds(self, records: Records) -> Float64:
         odds = self.linear.log_odds(records)
         if self.grouping is not None:
-            bins = self.grouping.bins(records)
             for block, values in zip(self.blocks, self.values, strict=True):
-                odds += values.take(self.grouping.cells(block, bins))
+                odds += values.take(self.grouping.cells(block, records))
         return odds
 
 

@@ -16,19 +16,22 @@ from dpfair.data.schema import Schema
 from dpfair.learners.block_fit import BlockFit
 from dpfair.learners.block_plan import BlockTraining
 from dpfair.learners.block_scorer import BlockScorer
-from dpfair.learners.descent import Adam, LogisticLoss, descend
+from dpfair.learners.descent import Adam
+from dpfair.learners.detail import MOST, Detail
 from dpfair.learners.features import (
     coarse_codes,
     coarse_sizes,
     coarse_weights,
-    design,
     feature_decay,
 )
+from dpfair.learners.full_batch import descend_full_batch
 from dpfair.learners.grouping import Block, Grouping
+from dpfair.learners.leaf_sums import SENSITIVITY
 from dpfair.learners.logistic import LogisticLearner
 from dpfair.learners.protocols import Progress, Tensors, TrainingBudget
 from dpfair.learners.scorer import LinearScorer, check_width
 from dpfair.learners.screening import (
+    LARGE_EFFECT,
     best_blocks,
     candidate_pairs,
     importance,
@@ -37,7 +40,7 @@ from dpfair.learners.screening import (
 )
 from dpfair.privacy.accountants import calibrate_event
 from dpfair.privacy.events import step_event
-from dpfair.privacy.histograms import noisy_histograms
+from dpfair.privacy.histograms import exact_counts, noisy_counts
 from dpfair.privacy.ledger import Receipt
 
 __all__ = ["BlockLearner", "BlockSettings"]
@@ -50,7 +53,7 @@ _FEWEST_DRAWS = 10
 # Below this many records times epsilon, a screen finds too little to be worth its share.
 _SMALL = 2500
 
-# The part of the draws after the screen that go on with the descent if there are blocks.
+# The part of the draws after the screen that go on with the descent if interactions are small.
 _LINEAR_PART = 0.5
 
 
@@ -78,6 +81,18 @@ class BlockSettings:
     clip: float | None = None
 
 
+@dataclass(frozen=True)
+class BinCounts:
+    """How many records have which bin or category, per column."""
+
+    schema: Schema
+
+    def __call__(self, records: Records) -> list[NDArray[np.int64]]:
+        sizes = coarse_sizes(self.schema)
+        codes = coarse_codes(self.schema, records)
+        return [exact_counts(codes[name], size) for name, size in sizes.items()]
+
+
 class BlockLearner(BlockSettings, BaseEstimator):  # type: ignore[misc]
     r"""Private logistic regression, corrected for pairs and triples of columns that act jointly.
 
@@ -87,12 +102,16 @@ class BlockLearner(BlockSettings, BaseEstimator):  # type: ignore[misc]
     3. *Screen*: up to 66 pairs, each visited once. A visit releases the sum of residuals and of
        Hessians of every cell and corrects the log-odds of its cells
        (:mod:`dpfair.learners.visits`), here by 0.3 of the posterior mean.
-    4. *Confirm*: the four best pairs again, with less noise. Then all corrections are dropped, and
-       the descent goes on. If no pair shows an interaction, it gets all draws that are left: the
-       result is about that of :class:`~dpfair.learners.logistic.LogisticLearner` with four fifths
-       of the budget. Otherwise it gets half of them.
-    5. With the other half, the twelve best pairs and twenty triples of their columns are visited,
-       and the best twelve of these once more.
+    4. *Confirm*: the four best pairs again, with less noise. If none of them shows an interaction,
+       all corrections are dropped, and the descent goes on with all draws that are left: the result
+       is about that of :class:`~dpfair.learners.logistic.LogisticLearner` with four fifths of the
+       budget. If an interaction is small, the descent gets half of these draws.
+    5. *Visit*: with the draws that are then left, up to twelve of the best pairs and twenty triples
+       of their columns, and the best of these once more. If an interaction is large, all
+       corrections so far are kept, and blocks get all draws.
+
+    The noise of the screen decides how many groups a column has and how many blocks there are
+    (:mod:`dpfair.learners.detail`).
 
     It learns what no sum of columns can express, such as a rule about two columns, from much less
     budget than :class:`~dpfair.learners.boosting.BoostingLearner` (docs/interactions.md). With more
@@ -116,6 +135,9 @@ class BlockLearner(BlockSettings, BaseEstimator):  # type: ignore[misc]
     >>> plan.pairs, plan.draws
     (66, 100)
     """
+
+    in_parts: ClassVar[bool] = True
+    """Training only asks the records for sums of whole numbers."""
 
     quick: ClassVar[dict[str, Any]] = {"steps": 3, "draws": 45, "evidence": None}
 
@@ -164,23 +186,24 @@ class BlockLearner(BlockSettings, BaseEstimator):  # type: ignore[misc]
         progress: Progress | None = None,
     ) -> BlockScorer:
         """The first steps, the screen, and then blocks or further steps."""
-        assert records.labels is not None
         check_width(schema, _FEATURES)
         # One optimizer for both parts of the descent: it remembers the size of the gradients.
         descended = partial(
-            descend,
-            design=design(_FEATURES, schema, records),
-            labels=records.labels,
-            groups=records.groups,
-            objective=LogisticLoss(),
+            descend_full_batch,
+            features=_FEATURES,
+            schema=schema,
+            records=records,
             optimizer=Adam(plan.first.learning_rate, decay=feature_decay(_FEATURES, schema)),
             receipt=receipt,
         )
         weights = descended(plan.first.descent, progress=progress)
-        left, grouping, blocks = plan.draws, None, list[Block]()
+        left, grouping, blocks, detail = plan.draws, None, list[Block](), MOST
         if plan.pairs:
-            fit = self._screened(plan, weights, records, schema, receipt)
-            blocks, grouping = self._blocks(fit), fit.grouping
+            fit, detail = self._screened(plan, weights, records, schema, receipt)
+            blocks, grouping = self._blocks(fit, detail), fit.grouping
+            if blocks and interacts(fit.found, self.evidence or 0.0, LARGE_EFFECT):
+                fit.visit_all(blocks, detail.pairs)
+                return fit.scorer()
             left = fit.left
         steps = int(_LINEAR_PART * left) if blocks else left
         done = plan.first.descent.steps
@@ -191,12 +214,12 @@ class BlockLearner(BlockSettings, BaseEstimator):  # type: ignore[misc]
         if grouping is None or not blocks:
             return BlockScorer(linear)
         fit = BlockFit(linear, grouping, records, receipt, left - steps, plan.multiplier)
-        fit.visit_all(blocks)
+        fit.visit_all(blocks, detail.pairs)
         return fit.scorer()
 
-    def _blocks(self, fit: BlockFit) -> list[Block]:
+    def _blocks(self, fit: BlockFit, detail: Detail) -> list[Block]:
         """The blocks to visit, if pairs act jointly by what the best of them show again."""
-        blocks = best_blocks(fit.found)
+        blocks = best_blocks(fit.found, detail)
         fit.confirm([block for block in blocks if len(block) == 2])
         if self.evidence is not None and not interacts(fit.found, self.evidence):
             return []
@@ -209,18 +232,19 @@ class BlockLearner(BlockSettings, BaseEstimator):  # type: ignore[misc]
         records: Records,
         schema: Schema,
         receipt: Receipt,
-    ) -> BlockFit:
-        """The linear model after its pairs were screened."""
+    ) -> tuple[BlockFit, Detail]:
+        """The linear model after its pairs were screened, and how fine its blocks are."""
         draw = receipt.draw(step_event(plan.mass_multiplier, 1.0, exact=True))
-        codes = [*coarse_codes(schema, records).values()]
-        counts = noisy_histograms(draw, codes, [*coarse_sizes(schema).values()])
+        counts = noisy_counts(draw, records.total(BinCounts(schema)))
         masses = [count.astype(np.float64) for count in counts]
         columns = coarse_weights(schema, weights)
-        grouping = Grouping.by_mass(schema, masses, columns)
+        size = float(np.mean([mass.sum() for mass in masses]))
+        detail = Detail.of(size / (SENSITIVITY * plan.screen_multiplier))
+        grouping = Grouping.by_mass(schema, masses, columns, detail)
         linear = LinearScorer(schema, _FEATURES, weights)
         fit = BlockFit(linear, grouping, records, receipt, plan.draws, plan.multiplier)
         fit.screen(candidate_pairs(importance(masses, columns)), plan.screen_multiplier)
-        return fit
+        return fit, detail
 
     def restore(self, schema: Schema, tensors: Tensors) -> BlockScorer:
         """The scorer of a file."""

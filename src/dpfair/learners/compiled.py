@@ -18,13 +18,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfair.learners import loops
-from dpfair.learners.design import Design, bounded
+from dpfair.learners.design import LARGEST, Design
 from dpfair.learners.logistic_table import logistic_table
+from dpfair.learners.prefetch import teach_prefetch
 
-__all__ = ["available", "exact_logistic_sum", "in_threads", "logistic_sum", "loop"]
+__all__ = ["ClippedSums", "available", "exact_logistic_sum", "in_threads", "loop"]
 
 # With fewer rows per thread, starting it takes longer than what it saves.
 _ROWS_PER_THREAD = 1 << 16
+
+# The bytes that a processor reads from memory at once.
+_LINE = 64
 
 _ALL_ROWS = np.empty(0, dtype=np.int64)
 
@@ -34,20 +38,60 @@ def available() -> bool:
     return find_spec("numba") is not None
 
 
-def logistic_sum(
-    design: Design,
-    chosen: NDArray[np.int64] | slice,
-    targets: NDArray[Any],
-    parameters: NDArray[np.float64],
-    limit: float,
-) -> NDArray[np.float64]:
-    """The sum of the chosen rows' gradients, each scaled down to the norm ``limit``."""
-    rows, count = _rows(design, chosen)
-    sums, arrays = _zeros(design, np.float64), _arrays(design, targets, bounded(parameters))
-    loop("add_clipped")(rows, 0, count, *arrays, limit, logistic_table(), *sums)
-    total: NDArray[np.float64] = _total(design, *sums)
-    total[design.dense.shape[1] :] *= design.cell_values
-    return total
+class ClippedSums:
+    """Sums of clipped gradients of batches, for the steps of one descent.
+
+    What a step reads of a row is first copied to one place, except for long rows of dense numbers:
+    the rows of a batch are scattered in memory, and each place where they are costs time.
+
+    Attributes
+    ----------
+    rows
+        The numbers, the facts and the shape of all rows, as
+        :func:`dpfair.learners.loops.sum_clipped` reads them.
+    """
+
+    def __init__(self, design: Design, targets: NDArray[Any], limit: float) -> None:
+        self._design, self._limit = design, limit
+        (rows, p), joints = design.dense.shape, design.codes.shape[1]
+        copied = p if p <= _LINE // 4 else 0
+        facts = _rows_of(copied + 2 + joints, rows)
+        facts[:, :copied] = design.dense[:, :copied]
+        facts[:, copied], facts[:, copied + 1] = design.norms, targets
+        places = facts.view(np.uint32)[:, copied + 2 : copied + 2 + joints]
+        np.add(design.codes, design.look_ups.starts[:-1], out=places, casting="unsafe")
+        self.rows = (facts if copied else design.dense, facts, (p, joints, copied))
+        self._sum = loop("sum_clipped")
+
+    def __call__(
+        self, chosen: NDArray[np.int64] | slice, parameters: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """The sum of the chosen rows' gradients, each scaled down to the norm ``limit``."""
+        design = self._design
+        rows, count = _rows(design, chosen)
+        total = np.empty(design.width)
+        self._sum(
+            rows,
+            count,
+            *self.rows,
+            parameters,
+            LARGEST,
+            design.look_ups.members,
+            design.cell_values,
+            self._limit,
+            logistic_table(),
+            total,
+        )
+        return total
+
+
+def _rows_of(words: int, rows: int) -> NDArray[np.float32]:
+    """Rows of so many words, of which the fewest possible cross the end of a cache line."""
+    line = _LINE // 4
+    length = next((size for size in (2, 4, 8, line) if words <= size), words)
+    room = np.zeros(rows * length + line, np.float32)
+    first = -room.ctypes.data % _LINE // 4
+    return room[first : first + rows * length].reshape(rows, length)
 
 
 def exact_logistic_sum(
@@ -97,9 +141,10 @@ def loop(name: str) -> Callable[..., None]:
     """One of :mod:`dpfair.learners.loops`, compiled."""
     from numba import njit
 
+    teach_prefetch()
     # Integers are made of operations that are neither fused nor reordered. Sums in float64 are
-    # rounded anyway, and may add up a long row in an order that suits the processor.
-    reordered = {"reassoc"} if name == "add_clipped" else False
+    # rounded anyway, and may be made in an order that suits the processor.
+    reordered = {"reassoc", "contract"} if name == "sum_clipped" else False
     compiler = njit(cache=True, nogil=True, error_model="numpy", fastmath=reordered)
     compiled: Callable[..., None] = compiler(getattr(loops, name))
     return compiled

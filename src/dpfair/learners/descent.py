@@ -17,14 +17,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpfair import validate
 from dpfair.errors import InputError
-from dpfair.learners.compiled import available, logistic_sum
+from dpfair.learners.compiled import ClippedSums, available
 from dpfair.learners.design import Design
 from dpfair.learners.exact import MULTIPLIERS, NORMS, Grid
 from dpfair.learners.exact import logistic_sum as exact_logistic_sum
@@ -50,6 +50,7 @@ __all__ = [
 
 Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]
+Int64 = NDArray[np.int64]
 Answers = Sequence[Float64]
 
 ARITHMETICS = ("float64", "exact")
@@ -68,7 +69,7 @@ class Batch:
 
     scores: Float32
     labels: Float32
-    groups: NDArray[np.int64]
+    groups: NDArray[np.integer[Any]]
 
 
 class ClipPolicy(Protocol):
@@ -261,8 +262,8 @@ class Adam:
 def descend(
     plan: Descent,
     design: Design,
-    labels: NDArray[np.int64],
-    groups: NDArray[np.int64],
+    labels: NDArray[np.integer[Any]],
+    groups: NDArray[np.integer[Any]],
     *,
     objective: Objective,
     optimizer: Optimizer,
@@ -270,12 +271,14 @@ def descend(
     start: Float64 | None = None,
     progress: Callable[[int], None] | None = None,
     compiled: bool = True,
+    total: Callable[[Float64], Int64] | None = None,
 ) -> Float64:
     """Run the plan and return the parameters, the extra ones last.
 
     ``start`` are the first parameters, zeros by default; they must not depend on records.
     ``compiled`` allows the compiled loop where it applies and numba is installed; it changes the
-    result by rounding only, and not at all in exact arithmetic.
+    result by rounding only, and not at all in exact arithmetic. ``total`` gives the exact sum of a
+    step over all records, if the rows are held elsewhere and ``design`` only has their form.
 
     Privacy
     -------
@@ -288,7 +291,7 @@ def descend(
     targets, width = labels.astype(np.int8), design.width
     size = width + objective.extra_parameters
     parameters = np.zeros(size) if start is None else start
-    total, averaged = np.zeros_like(parameters), 0
+    summed, averaged = np.zeros_like(parameters), 0
     first_averaged = plan.steps - int(plan.steps * plan.average_last)
     step, answers = plan.step_event, list[Float64]()
     flat = _flat_clip(plan, objective)
@@ -298,16 +301,22 @@ def descend(
     if flat is not None and plan.exact:
         grid = Grid.of(flat.norm, plan.noise_multiplier)
         units = grid.units(design)
+    elif flat is not None and compiled:
+        clipped_sums = ClippedSums(design, targets, flat.limit)
     for t in range(plan.steps):
         draw = receipt.draw(step)
         chosen = draw.batch(len(design))
         if flat is not None and plan.exact:
-            whole = exact_logistic_sum(
-                design, chosen, targets, parameters, flat.limit, grid, compiled=compiled
+            whole = (
+                exact_logistic_sum(
+                    design, chosen, targets, parameters, flat.limit, grid, compiled=compiled
+                )
+                if total is None
+                else total(parameters)
             )
             noisy = units * draw.discrete_gaussian(whole, units, flat.norm)
         elif flat is not None and compiled:
-            exact = logistic_sum(design, chosen, targets, parameters, flat.limit)
+            exact = clipped_sums(chosen, parameters)
             noisy = draw.gaussian(exact, flat.norm, plan.noise_multiplier)
         else:
             rows = design.take(chosen)
@@ -327,11 +336,11 @@ def descend(
         parameters = optimizer.step(parameters, noisy / plan.divisor)
         objective.dual_step(answers)
         if t >= first_averaged:
-            total += parameters
+            summed += parameters
             averaged += 1
         if progress is not None:
             progress(t + 1)
-    return total / averaged if averaged else parameters
+    return summed / averaged if averaged else parameters
 
 
 def _flat_clip(plan: Descent, objective: Objective) -> FlatClip | None:

@@ -18,12 +18,12 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from dpfair.errors import InputError
 from dpfair.learners.look_ups import Column, LookUps
 
-__all__ = ["CHUNK", "Design", "bounded", "chunks"]
+__all__ = ["CHUNK", "LARGEST", "Design", "bounded", "chunks"]
 
 Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]
@@ -34,10 +34,14 @@ enough not to be asked from the system and given back each time."""
 
 # Larger numbers carry no information, and products and sums of these are finite in float32.
 # Released parameters beyond this are a run that failed; scores must stay finite.
-_LARGEST = 1e15
+LARGEST = 1e15
 
 # Sums of so many numbers of at most 2^30 fit in 64 bits.
 _MOST_ROWS = 1 << 32
+
+
+def _empty(name: str, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
+    return np.empty(shape, dtype)
 
 
 @dataclass(frozen=True)
@@ -100,6 +104,7 @@ class Design:
         *,
         dense: int = 0,
         at_once: int | None = None,
+        empty: Callable[[str, tuple[int, ...], DTypeLike], NDArray[Any]] = _empty,
     ) -> Design:
         """Rows by the codes of their columns, made some rows at a time.
 
@@ -114,13 +119,15 @@ class Design:
         at_once
             How many rows a step is going to read, all of them by default: it matters for speed
             alone.
+        empty
+            Makes an array of a name, a shape and a type.
         """
         _check_rows(rows)
         cells = sum(column.size for column in columns)
         look_ups = LookUps.joined(columns, cells, rows if at_once is None else at_once)
-        numbers = np.empty((rows, dense), dtype=np.float32)
-        codes = np.empty((rows, len(look_ups.joints)), dtype=look_ups.dtype)
-        norms = np.empty(rows, dtype=np.float32)
+        numbers = empty("dense", (rows, dense), np.float32)
+        codes = empty("codes", (rows, len(look_ups.joints)), look_ups.dtype)
+        norms = empty("norms", (rows,), np.float32)
         always = sum(column.value**2 for column in columns if not column.may_lack)
         for chunk in chunks(rows):
             found, of_columns = part(chunk)
@@ -244,7 +251,7 @@ class Design:
 
 def bounded(parameters: Float64) -> Float64:
     """Parameters of finite scores: NaN becomes a number, too."""
-    return np.fmin(np.fmax(parameters, -_LARGEST), _LARGEST)
+    return np.fmin(np.fmax(parameters, -LARGEST), LARGEST)
 
 
 def chunks(rows: int) -> Iterator[slice]:
@@ -258,7 +265,7 @@ def _check_rows(rows: int) -> None:
 
 
 def _finite(numbers: Float64) -> Float32:
-    finite = np.clip(np.nan_to_num(numbers), -_LARGEST, _LARGEST)
+    finite = np.clip(np.nan_to_num(numbers), -LARGEST, LARGEST)
     return np.ascontiguousarray(finite, np.float32)
 
 

@@ -28,6 +28,7 @@ from dpfair.learners.look_ups import Column
 __all__ = [
     "FEATURES",
     "coarse_codes",
+    "coarse_column",
     "coarse_sizes",
     "coarse_weights",
     "coarser_cuts",
@@ -51,10 +52,8 @@ _MANY_CUTS, _COARSER = 8, 4
 Codes = NDArray[np.integer[Any]]
 
 
-def design(
-    features: str, schema: Schema, records: Records, *, at_once: int | None = None
-) -> Design:
-    """The design matrix of the records; ``at_once`` as in :meth:`Design.of_parts`.
+def design(features: str, schema: Schema, records: Records, **how: Any) -> Design:
+    """The design matrix of the records; ``at_once`` and ``empty`` as in :meth:`Design.of_parts`.
 
     ``"binned"``
         One cell per public bin or category, with cells for *missing* and *other*, in several
@@ -77,7 +76,7 @@ def design(
         columns,
         lambda rows: part(records.take(rows)),
         dense=numbers,
-        at_once=at_once,
+        **how,
     )
 
 
@@ -172,13 +171,10 @@ def _columns(schema: Schema) -> list[Column]:
 def _binned(schema: Schema, records: Records) -> tuple[NDArray[np.float64], list[Codes]]:
     """No dense numbers, and the code of every block."""
     columns, sizes, rows = coarse_codes(schema, records), coarse_sizes(schema), len(records)
-    numbers = list(zip(schema.numeric, records.numeric.T, strict=True))
+    numbers = list(zip(schema.numeric, records.numeric, strict=True))
     codes: list[Codes] = []
     for number, values in numbers:
-        code = columns[number.name]
-        if number.usual is not None:
-            code = np.where(values == number.usual, code.dtype.type(sizes[number.name]), code)
-        codes.append(code)
+        codes.append(values.map(partial(_cells, number, number.cuts)))
     for column in schema.categorical:
         code = columns[column.name]
         if column.usual is not None:
@@ -189,19 +185,13 @@ def _binned(schema: Schema, records: Records) -> tuple[NDArray[np.float64], list
     codes += [records.groups if schema.sensitive else constant, constant]
     for number, values in numbers:
         if number.spiky:
-            code = np.full(rows, BUCKETS, dtype=np.uint16)
-            other = values != number.usual if number.usual is not None else slice(None)
-            code[other] = bucket(values[other])
-            codes.append(code)
+            codes.append(values.map(partial(_exact_cells, number)))
     for number, values in numbers:
         if cuts := coarser_cuts(number):
-            code = bins(values, cuts)
-            if number.usual is not None:
-                code = np.where(values == number.usual, code.dtype.type(len(cuts) + 2), code)
-            codes.append(code)
-    for column, places in zip(schema.categorical, records.codes.T, strict=True):
+            codes.append(values.map(partial(_cells, number, cuts)))
+    for column, places in zip(schema.categorical, records.codes, strict=True):
         if column.hashed:
-            unlisted = places - (len(column.values) + 1)
+            unlisted = places.astype(np.int32) - (len(column.values) + 1)
             codes.append(np.where(unlisted < 0, BUCKETS, unlisted).astype(np.uint16))
     for cross in schema.crosses:
         shape = [sizes[name] for name in cross]
@@ -210,18 +200,50 @@ def _binned(schema: Schema, records: Records) -> tuple[NDArray[np.float64], list
     return np.empty((rows, 0)), codes
 
 
+def _cells(number: Numeric, cuts: Sequence[float], values: NDArray[np.float64]) -> Codes:
+    """The bin of every number; the usual value has none, which one more code says."""
+    code = bins(values, cuts)
+    if number.usual is None:
+        return code
+    return np.where(values == number.usual, code.dtype.type(len(cuts) + 2), code)
+
+
+def _exact_cells(number: Numeric, values: NDArray[np.float64]) -> Codes:
+    """The bucket of every number but the usual value."""
+    code = bucket(values)
+    return (
+        code if number.usual is None else np.where(values == number.usual, np.uint16(BUCKETS), code)
+    )
+
+
 def coarse_codes(schema: Schema, records: Records) -> dict[str, Codes]:
     """Bin or category of every column, the group included; one byte each if that is enough."""
-    sizes = coarse_sizes(schema)
-    codes: dict[str, Codes] = {}
-    for values, number in zip(records.numeric.T, schema.numeric, strict=True):
-        codes[number.name] = bins(values, number.cuts)
-    for places, column in zip(records.codes.T, schema.categorical, strict=True):
-        known = np.minimum(places, len(column.values))
-        codes[column.name] = known.astype(np.min_scalar_type(sizes[column.name]))
-    if schema.sensitive:
-        codes[schema.sensitive.name] = records.groups
+    codes = {}
+    for place, (name, size) in enumerate(coarse_sizes(schema).items()):
+        found, meaning = coarse_column(schema, records, place)
+        codes[name] = meaning.astype(np.min_scalar_type(size)).take(found)
     return codes
+
+
+def coarse_column(
+    schema: Schema, records: Records, place: int
+) -> tuple[NDArray[np.integer[Any]], NDArray[np.integer[Any]]]:
+    """A code of every record, and the bin or category that each code means, of one column.
+
+    ``place`` is that of the column in :func:`coarse_sizes`.
+    """
+    numeric, categorical = schema.numeric, schema.categorical
+    if place < len(numeric):
+        column, cuts = records.numeric[place], numeric[place].cuts
+        if column.codes is None:
+            return bins(column.values, cuts), np.arange(len(cuts) + 2)
+        return column.codes, bins(column.values, cuts)
+    place -= len(numeric)
+    if place < len(categorical):
+        known = len(categorical[place].values)
+        hashed = BUCKETS if categorical[place].hashed else 0
+        return records.codes[place], np.minimum(np.arange(known + 1 + hashed), known)
+    return records.groups, np.arange(len(schema.groups))
 
 
 def coarser_cuts(number: Numeric) -> tuple[float, ...]:
@@ -271,10 +293,12 @@ def _categories(schema: Schema) -> list[Column]:
 
 def _standardised(schema: Schema, records: Records) -> tuple[NDArray[np.float64], list[Codes]]:
     """Numbers, group and constant, and the category of every column."""
-    standards = np.array([c.standard for c in schema.numeric]).reshape(-1, 2)
-    numbers = np.nan_to_num((records.numeric - standards[:, 0]) / standards[:, 1], nan=0.0)
+    numbers = np.empty((len(records), len(schema.numeric)))
+    for i, (number, values) in enumerate(zip(schema.numeric, records.numeric, strict=True)):
+        center, scale = number.standard
+        numbers[:, i] = np.nan_to_num((values.floats - center) / scale, nan=0.0)
     others = np.arange(1, len(schema.groups))
     groups = records.groups[:, None] == others
     sizes = [len(column.values) for column in schema.categorical]
-    codes = [np.minimum(c, k) for c, k in zip(records.codes.T, sizes, strict=True)]
+    codes = [np.minimum(c, k) for c, k in zip(records.codes, sizes, strict=True)]
     return np.hstack([numbers, groups, np.ones((len(records), 1))]), codes

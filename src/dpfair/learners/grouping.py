@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 from dpfair.data.records import Records
 from dpfair.data.schema import Schema
 from dpfair.errors import InputError
-from dpfair.learners.features import coarse_codes, coarse_sizes
+from dpfair.learners.design import chunks
+from dpfair.learners.detail import MOST, Detail
+from dpfair.learners.features import coarse_column, coarse_sizes
 
-__all__ = ["PAIR_GROUPS", "TRIPLE_GROUPS", "Block", "Grouping"]
-
-PAIR_GROUPS, TRIPLE_GROUPS = 12, 8
-"""How many groups a column of a pair and of a triple has, at most."""
+__all__ = ["Block", "Grouping"]
 
 Block = tuple[int, ...]
 """The positions of two or three columns, in increasing order."""
@@ -43,7 +42,10 @@ class Grouping:
 
     def __post_init__(self) -> None:
         sizes = [*coarse_sizes(self.schema).values()]
-        for columns, most in ((self.pairs, PAIR_GROUPS), (self.triples, TRIPLE_GROUPS)):
+        for columns, most in (
+            (self.pairs, MOST.pair_groups),
+            (self.triples, MOST.triple_groups),
+        ):
             if [len(groups) for groups in columns] != sizes:
                 raise InputError("Expected a group for every bin of this schema.")
             if not all(((g >= 0) & (g < most)).all() for g in columns):
@@ -51,7 +53,11 @@ class Grouping:
 
     @classmethod
     def by_mass(
-        cls, schema: Schema, masses: Sequence[Float64], weights: Sequence[Float64]
+        cls,
+        schema: Schema,
+        masses: Sequence[Float64],
+        weights: Sequence[Float64],
+        detail: Detail = MOST,
     ) -> Grouping:
         """Groups of about equal mass.
 
@@ -62,6 +68,8 @@ class Grouping:
         weights
             The linear weight of every bin: categories that are next to each other by weight share
             a group. The bins of a number keep their order.
+        detail
+            How many groups a column has at most.
         """
         numeric = len(schema.numeric)
         orders = [
@@ -70,7 +78,7 @@ class Grouping:
         ]
         pairs, triples = (
             tuple(_grouped(m, order, most) for m, order in zip(masses, orders, strict=True))
-            for most in (PAIR_GROUPS, TRIPLE_GROUPS)
+            for most in (detail.pair_groups, detail.triple_groups)
         )
         return cls(schema, pairs, triples)
 
@@ -88,18 +96,17 @@ class Grouping:
         """The number of cells of a block."""
         return math.prod(self.shape(block))
 
-    def bins(self, records: Records) -> list[Codes]:
-        """The bin of every record, per column."""
-        return [*coarse_codes(self.schema, records).values()]
-
-    def cells(self, block: Block, bins: Sequence[Codes]) -> Codes:
+    def cells(self, block: Block, records: Records) -> Codes:
         """The cell of every record in a block."""
         groups = self.pairs if len(block) == 2 else self.triples
-        first, *others = block
-        cells = groups[first].astype(np.uint16)[bins[first]]  # at most 8^3 cells
-        for column, count in zip(others, self.shape(block)[1:], strict=True):
-            cells *= np.uint16(count)
-            cells += groups[column].astype(np.uint16)[bins[column]]
+        columns, step = [], self.size(block)
+        for column, count in zip(block, self.shape(block), strict=True):
+            step //= count
+            codes, meaning = coarse_column(self.schema, records, column)
+            columns.append((codes, (step * groups[column]).astype(np.uint16).take(meaning)))
+        cells = np.empty(len(records), dtype=np.uint16)  # at most 8^3 of them
+        for chunk in chunks(len(records)):
+            cells[chunk] = sum(places.take(codes[chunk]) for codes, places in columns)
         return cells
 
 

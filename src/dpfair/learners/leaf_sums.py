@@ -33,17 +33,17 @@ SENSITIVITY = math.nextafter(math.hypot(_CLIP, HESSIAN_SCALE / 4), math.inf)
 
 Float64 = NDArray[np.float64]
 Int64 = NDArray[np.int64]
-Leaves = NDArray[np.integer[Any]]
+Codes = NDArray[np.integer[Any]]
 
 
-def residuals_and_hessians(labels: Int64, chance: Float64) -> tuple[Float64, Float64]:
+def residuals_and_hessians(labels: Codes, chance: Float64) -> tuple[Float64, Float64]:
     """What every record adds to the two numbers of its leaf."""
     return np.clip(labels - chance, -_CLIP, _CLIP), HESSIAN_SCALE * chance * (1 - chance)
 
 
 def whole_leaf_sums(
-    leaf: Leaves,
-    labels: Int64,
+    leaf: Codes,
+    labels: Codes,
     odds: Float64,
     leaves: int,
     unit: float,

@@ -23,6 +23,7 @@ from dpfair.learners.descent import (
 )
 from dpfair.learners.exact import NORMS
 from dpfair.learners.features import FEATURES, design, feature_decay
+from dpfair.learners.full_batch import descend_full_batch
 from dpfair.learners.protocols import Progress, Tensors, TrainingBudget
 from dpfair.learners.scorer import LinearScorer, check_width
 from dpfair.privacy.accountants import calibrate
@@ -134,6 +135,11 @@ class LogisticLearner(LogisticSettings, BaseEstimator):  # type: ignore[misc]
     quick: ClassVar[dict[str, Any]] = {"steps": 4}
 
     @property
+    def in_parts(self) -> bool:
+        """Whether training only asks the records for sums of whole numbers."""
+        return self.solver == "full_batch" and self.arithmetic == "exact"
+
+    @property
     def uses_bins(self) -> bool:
         """Whether the bins of a column matter."""
         return self.features == "binned"
@@ -228,6 +234,22 @@ class LogisticLearner(LogisticSettings, BaseEstimator):  # type: ignore[misc]
         progress: Progress | None = None,
     ) -> LinearScorer:
         """Descend as planned."""
+        optimizer = (
+            GradientDescent(plan.learning_rate)
+            if self.solver == "sgd"
+            else Adam(plan.learning_rate, decay=feature_decay(self.features, schema))
+        )
+        if self.in_parts:
+            weights = descend_full_batch(
+                plan.descent,
+                self.features,
+                schema,
+                records,
+                optimizer=optimizer,
+                receipt=receipt,
+                progress=progress,
+            )
+            return LinearScorer(schema, self.features, weights)
         assert records.labels is not None
         at_once = max(1, int(plan.descent.sampling_rate * len(records)))
         rows = design(self.features, schema, records, at_once=at_once)
@@ -241,11 +263,7 @@ class LogisticLearner(LogisticSettings, BaseEstimator):  # type: ignore[misc]
             records.labels,
             records.groups,
             objective=LogisticLoss(),
-            optimizer=(
-                GradientDescent(plan.learning_rate)
-                if self.solver == "sgd"
-                else Adam(plan.learning_rate, decay=feature_decay(self.features, schema))
-            ),
+            optimizer=optimizer,
             receipt=receipt,
             start=start,
             progress=progress,

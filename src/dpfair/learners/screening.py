@@ -9,10 +9,13 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
+from dpfair.learners.detail import MOST, Detail
 from dpfair.learners.grouping import Block
 from dpfair.learners.visits import Interaction
 
 __all__ = [
+    "EFFECT",
+    "LARGE_EFFECT",
     "MAX_BLOCKS",
     "best_blocks",
     "candidate_pairs",
@@ -21,16 +24,17 @@ __all__ = [
     "pair_count",
 ]
 
-_PAIRS, _BEST_PAIRS, _TRIPLES = 66, 12, 20
-MAX_BLOCKS = _PAIRS + _TRIPLES
+_PAIRS = 66
+MAX_BLOCKS = _PAIRS + MOST.triples
 """How many blocks a model has at most."""
 
 # Triples are made of this many columns.
 _COLUMNS = 12
 
 # A pair whose columns act jointly in a way that matters: a smaller effect is not worth the noise
-# of the blocks. It was chosen on tables that no reported figure uses.
-_EFFECT = 0.0005
+# of the blocks. With a large one, blocks are worth more than further linear steps. Both were chosen
+# on tables that no reported figure uses.
+EFFECT, LARGE_EFFECT = 0.0005, 0.003
 
 Float64 = NDArray[np.float64]
 
@@ -67,12 +71,12 @@ def candidate_pairs(importances: Float64) -> list[Block]:
     return list(ranked[:_PAIRS])
 
 
-def interacts(found: Mapping[Block, Interaction], evidence: float) -> bool:
+def interacts(found: Mapping[Block, Interaction], evidence: float, effect: float = EFFECT) -> bool:
     """Whether one of the pairs has an interaction that is clear and large enough."""
-    return any(pair.score > evidence and pair.effect > _EFFECT for pair in found.values())
+    return any(pair.score > evidence and pair.effect > effect for pair in found.values())
 
 
-def best_blocks(found: Mapping[Block, Interaction]) -> list[Block]:
+def best_blocks(found: Mapping[Block, Interaction], detail: Detail = MOST) -> list[Block]:
     """The pairs with the largest gains, and triples whose pairs have large gains.
 
     A triple is ranked by the smallest gain of its pairs plus a part of the other two: columns that
@@ -91,4 +95,4 @@ def best_blocks(found: Mapping[Block, Interaction]) -> list[Block]:
         return -(low + 0.3 * (middle + high))
 
     triples = sorted(combinations(sorted(columns), 3), key=rank)
-    return [*pairs[:_BEST_PAIRS], *triples[:_TRIPLES]]
+    return [*pairs[: detail.pairs], *triples[: detail.triples]]

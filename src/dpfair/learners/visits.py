@@ -16,13 +16,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpfair.learners.exact import Grid
-from dpfair.learners.leaf_sums import HESSIAN_SCALE, SENSITIVITY, whole_leaf_sums
+from dpfair.learners.leaf_sums import HESSIAN_SCALE, SENSITIVITY
 from dpfair.privacy.draw import Draw
 
 __all__ = ["CellSums", "Interaction", "visit"]
@@ -31,15 +30,11 @@ Float64 = NDArray[np.float64]
 Int64 = NDArray[np.int64]
 
 
-def visit(
-    draws: Sequence[Draw],
-    multiplier: float,
-    cells: NDArray[np.integer[Any]],
-    size: int,
-    labels: Int64,
-    odds: Float64,
-) -> CellSums:
+def visit(draws: Sequence[Draw], multiplier: float, whole: Int64) -> CellSums:
     """The sums of a block's cells: the mean of one noisy answer per draw.
+
+    ``whole`` are the exact ones, from :func:`~dpfair.learners.leaf_sums.whole_leaf_sums` on the
+    grid of this multiplier.
 
     Privacy
     -------
@@ -48,7 +43,6 @@ def visit(
     :mod:`dpfair.learners.leaf_sums` states.
     """
     unit = Grid.of(SENSITIVITY, multiplier).cell
-    whole = whole_leaf_sums(cells, labels, odds, size, unit)
     units = np.full(whole.shape, unit)
     answers = [unit * draw.discrete_gaussian(whole, units, SENSITIVITY) for draw in draws]
     gradients, hessians = np.mean(answers, axis=0)

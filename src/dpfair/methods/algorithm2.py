@@ -21,7 +21,7 @@ from dpfair.learners.protocols import Learner
 from dpfair.methods.base import PrivateClassifier
 from dpfair.methods.division import usable
 from dpfair.methods.fitted import Fitted
-from dpfair.methods.tables import ACCEPTED, count, scores_of
+from dpfair.methods.tables import ACCEPTED, Reading, count, scores_of
 from dpfair.privacy.assumptions import GROUP_SIZES, Assumption, Facts
 from dpfair.privacy.events import exact_epsilon
 from dpfair.privacy.plan import Budget, FitPlan, Run, Step
@@ -150,9 +150,14 @@ class Algorithm2(PrivateClassifier):
         validate.positive(training_epsilon=float(left))
         return release, left
 
+    @property
+    def in_parts(self) -> bool:  # type: ignore[override]
+        """Whether a fit only asks the records for sums."""
+        return self.trains_in_parts and not self.public_sizes
+
     def train(self, records: Records, run: Run) -> Fitted:
         """Train on one part of the records and count what is accepted of the other."""
-        parts = {scope: records.take(rows) for scope, rows in run.split_records(records).items()}
+        parts = run.parts(records)
         key = run.coin_key
         scorer = self.train_scorer(parts["train"], run)
         release = self._release(scorer, parts["release"], run)
@@ -162,10 +167,9 @@ class Algorithm2(PrivateClassifier):
     def _release(self, scorer: Any, counted: Records, run: Run) -> Release:
         names, dependence = self.schema_.groups, self.dependence("count")
         if not self.public_sizes:
-            scores = scores_of(scorer, counted)
             return count(
                 counted,
-                scores,
+                Reading(scorer),
                 names,
                 by_label=False,
                 receipt=run["count"],

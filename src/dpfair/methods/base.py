@@ -29,6 +29,7 @@ from dpfair.certificate.privacy import (
 )
 from dpfair.certificate.search import search_of, winners_certificate
 from dpfair.data.describe import facts_phrase, found_phrases
+from dpfair.data.in_parts import InParts
 from dpfair.data.schema import Schema
 from dpfair.errors import (
     BudgetError,
@@ -40,6 +41,7 @@ from dpfair.errors import (
 from dpfair.fairness.coins import COINS
 from dpfair.fairness.release import REUSED, UNDECLARED, dependence_of
 from dpfair.methods.deciding import DecisionMaker
+from dpfair.methods.divided import is_divided, refuse_apart
 from dpfair.methods.fitted import Fitted
 from dpfair.methods.inputs import (
     MAX_GROUPS,
@@ -114,6 +116,9 @@ class PrivateClassifier(
     public_sizes: bool = False
     """Whether group sizes are taken as public."""
 
+    in_parts: bool = False
+    """Whether a fit only asks the records for sums, so that they need not be in memory."""
+
     tables: ClassVar[tuple[str, ...]] = ()
     """The released tables that a model keeps, by the names of their steps."""
 
@@ -128,6 +133,13 @@ class PrivateClassifier(
     def title(self) -> str:
         """The method, as certificates name it."""
         return type(self).__name__
+
+    @property
+    def why_whole(self) -> str:
+        """Why a fit needs all records in memory; empty if it does not."""
+        if self.unit is not None:
+            return "With unit, the records of a person are looked for in all of the table"
+        return "" if self.in_parts else f"This fit ({self.title}) needs all records in memory"
 
     def make_plan(self, schema: Schema, budget: Budget, facts: Facts) -> FitPlan:
         """All steps of a fit, by public facts alone."""
@@ -257,11 +269,18 @@ class PrivateClassifier(
         check_plan(plan, schema, labelled=self.counts_labels)
         return plan
 
-    def fit(self, X: Any, y: Any, sensitive_features: Any = None) -> Self:
-        """Plan, pay, train and certify."""
+    def fit(self, X: Any, y: Any = None, sensitive_features: Any = None) -> Self:
+        """Plan, pay, train and certify.
+
+        ``X`` may be a :class:`~dpfair.data.table_files.TableFiles` or a Dask data frame, which need
+        not fit into memory. Without ``y``, labels are then read from the column of the schema. A
+        Dask data frame is encoded by the workers of the current client, if there is one.
+        """
         return self._fit(X, y, sensitive_features, None)
 
-    def fit_planned(self, plan: FitPlan, X: Any, y: Any, sensitive_features: Any = None) -> Self:
+    def fit_planned(
+        self, plan: FitPlan, X: Any, y: Any = None, sensitive_features: Any = None
+    ) -> Self:
         """Fit by a plan that :meth:`plan` made; one for other parameters is refused.
 
         The noise of the plan is not searched for again.
@@ -270,6 +289,10 @@ class PrivateClassifier(
 
     def _fit(self, X: Any, y: Any, sensitive_features: Any, given: FitPlan | None) -> Self:
         self.check_parameters()
+        if is_divided(X):
+            if reason := self.why_whole:
+                raise InputError(f"{reason}: give a table.")
+            refuse_apart(X, y, sensitive_features)
         noise, facts = noise_source(self.random_state), NO_FACTS
         declared = self._declared_schema(X, sensitive_features)
         unit = None if self.unit is None else column_name(X, self.unit)
@@ -287,10 +310,18 @@ class PrivateClassifier(
             self.__dict__.pop(name, None)  # a fit that fails leaves no earlier model
         with stage("encoding the records", shown=self.verbose):
             records = self._training_records(X, y, sensitive_features)
-        if payment is None:
-            facts = self._facts(records, noise)
-            plan = self.plan(self.schema_, facts)
-            payment = self.payment(plan, self.schema_, noise, unit)
+        try:
+            if payment is None:
+                facts = self._facts(records, noise)
+                plan = self.plan(self.schema_, facts)
+                payment = self.payment(plan, self.schema_, noise, unit)
+            self._pay_and_learn(records, payment, plan, facts)
+        finally:
+            if isinstance(records, InParts):
+                records.close()
+        return self
+
+    def _pay_and_learn(self, records: Any, payment: Payment, plan: FitPlan, facts: Facts) -> None:
         if self.schema_.sensitive is None and self.without_groups:
             warn(self.without_groups, FairnessWarning)
         self._warn_delta(self._declared_records())  # before anything is spent
@@ -301,7 +332,6 @@ class PrivateClassifier(
         if self._declared_records() is None:
             privacy = self.certificate_.privacy
             self._warn_delta(privacy.records, privacy.records_error)
-        return self
 
     def learn(self, records: Any, run: Run) -> None:
         """Train on encoded records by a plan that is paid for, and certify."""

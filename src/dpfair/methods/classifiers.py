@@ -59,7 +59,7 @@ class GroupClassifier:
         groups: tuple[str, ...],
         table: Any,
         labels: NDArray[Any],
-        codes: NDArray[np.int64],
+        codes: NDArray[np.integer[Any]],
     ) -> GroupClassifier:
         """Fit clones: one on everybody, or one per group on its own records."""
         if not isinstance(classifier, Mapping):
@@ -71,7 +71,7 @@ class GroupClassifier:
             trained[group] = clone(unfitted.parts[group]).fit(take_rows(table, own), labels[own])
         return cls(trained, groups)
 
-    def positive(self, table: Any, codes: NDArray[np.int64]) -> NDArray[np.int64]:
+    def positive(self, table: Any, codes: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
         """1 where the classifier of the record's group says positive, else 0."""
         if self.shared:
             return _positive(next(iter(self.parts.values())), table, self.classes)
@@ -91,7 +91,7 @@ class TableRecords:
     """
 
     table: Any
-    groups: NDArray[np.int64]
+    groups: NDArray[np.integer[Any]]
     labels: NDArray[Any] | None = None
     units: None = None
     columns: tuple[str, ...] | None = None
@@ -99,11 +99,19 @@ class TableRecords:
     def __len__(self) -> int:
         return len(self.groups)
 
+    @property
+    def places(self) -> NDArray[np.uint64]:
+        """The place of every record in the table."""
+        return np.arange(len(self), dtype=np.uint64)
+
     def take(self, rows: NDArray[np.int64]) -> TableRecords:
         """The chosen rows."""
         labels = None if self.labels is None else self.labels[rows]
         own = {"table": take_rows(self.table, rows), "groups": self.groups[rows]}
         return replace(self, labels=labels, **own)
+
+    def close(self) -> None:
+        """Remove the temporary files that the records are in; these are in memory."""
 
     def with_labels(self, labels: NDArray[Any]) -> TableRecords:
         """The same rows with labels."""

@@ -67,12 +67,13 @@ class DecisionMaker(TableReader):
         self, X: Any, sensitive_features: Any = None
     ) -> tuple[NDArray[Any], NDArray[np.float64]]:
         """The decisions with their probabilities of acceptance, encoding and scoring once."""
-        return self.decide_records(self._decidable(X, sensitive_features))
+        decisions, chances = self.decide_records(self._decidable(X, sensitive_features))
+        return self.classes_[decisions], chances
 
-    def decide_records(self, records: Any) -> tuple[NDArray[Any], NDArray[np.float64]]:
-        """The same for encoded records."""
+    def decide_records(self, records: Any) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """The same for encoded records; a decision is 1 for accepted."""
         scores = self._scores(records)
-        return self.classes_[self._decide(records, scores)], self._chances(records, scores)
+        return self._decide(records, scores), self._chances(records, scores)
 
     def score(self, X: Any, y: Any, sensitive_features: Any = None) -> float:
         """The share of records whose decision equals their label."""

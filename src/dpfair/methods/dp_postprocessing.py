@@ -24,7 +24,7 @@ from dpfair.learners.protocols import Learner
 from dpfair.methods.fitted import Fitted
 from dpfair.methods.other_rules import OtherRules
 from dpfair.methods.settings import FairRule, settings_of
-from dpfair.methods.tables import count, scores_of, table_step
+from dpfair.methods.tables import Reading, count, table_step
 from dpfair.privacy.assumptions import Facts
 from dpfair.privacy.plan import Budget, FitPlan, Run
 
@@ -124,6 +124,11 @@ class DPPostprocessing(OtherRules):
         """How coins decide."""
         return self.rule_settings.coins
 
+    @property
+    def in_parts(self) -> bool:  # type: ignore[override]
+        """Whether a fit only asks the records for sums."""
+        return self.trains_in_parts
+
     def check_parameters(self) -> None:
         """Raise ``InputError`` for parameters that no fit can have."""
         self.rule_settings.check()
@@ -139,13 +144,12 @@ class DPPostprocessing(OtherRules):
 
     def train(self, records: Records, run: Run) -> Fitted:
         """Train on one part of the records and count the decisions about the other."""
-        parts = {scope: records.take(rows) for scope, rows in run.split_records(records).items()}
+        parts = run.parts(records)
         scorer = self.train_scorer(parts["train"], run)
         release = count(
             parts["release"],
-            scores_of(scorer, parts["release"]),
+            Reading(scorer),
             self.schema_.groups,
-            edges=HALF,
             receipt=run["count"],
             dependence=self.dependence("count"),
         )

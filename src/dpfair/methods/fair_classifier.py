@@ -12,12 +12,11 @@ from sklearn.base import clone
 from dpfair import validate
 from dpfair.certificate.fairness import FairnessClaim
 from dpfair.certificate.rule import rule_claim
-from dpfair.data.records import Records
 from dpfair.data.schema import Schema
 from dpfair.errors import InputError
 from dpfair.fairness.choice import best_rule, corrected_rule, placed_rule, planned_rule
 from dpfair.fairness.counting import cell_noise
-from dpfair.fairness.dither import GRAIN, dithered, placement_grid
+from dpfair.fairness.dither import GRAIN, placement_grid
 from dpfair.fairness.planning import planned_rates
 from dpfair.fairness.release import HALF, REUSED, Release, score_grid
 from dpfair.fairness.undeclared import (
@@ -33,7 +32,7 @@ from dpfair.methods.division import MODES, divide
 from dpfair.methods.fitted import Fitted
 from dpfair.methods.other_rules import OtherRules
 from dpfair.methods.settings import Division, FairRule, settings_of
-from dpfair.methods.tables import count, decided, scores_of, table_step
+from dpfair.methods.tables import Reading, count, table_step
 from dpfair.methods.training import TRAIN
 from dpfair.privacy.assumptions import Facts
 from dpfair.privacy.plan import Budget, FitPlan, Run
@@ -157,6 +156,11 @@ class PrivateFairClassifier(OtherRules):
         return settings_of(Division, self.division, "division").discovery_share
 
     @property
+    def in_parts(self) -> bool:  # type: ignore[override]
+        """Whether a fit only asks the records for sums."""
+        return self.trains_in_parts
+
+    @property
     def coins(self) -> str:  # type: ignore[override]
         """How coins decide."""
         return self.rule_settings.coins
@@ -211,10 +215,10 @@ class PrivateFairClassifier(OtherRules):
         )
         return super(PrivateFairClassifier, other).replan(facts, stated=stated)
 
-    def train(self, records: Records, run: Run) -> Fitted:
+    def train(self, records: Any, run: Run) -> Fitted:
         """Train on one part, count on another, and choose the rule by the counts."""
         plan, groups = run.plan, self.schema_.groups
-        parts = {scope: records.take(rows) for scope, rows in run.split_records(records).items()}
+        parts = run.parts(records)
         key = run.coin_key
         training, counted = parts[plan[TRAIN].scope], parts[plan["count"].scope]
         scorer = self.train_scorer(training, run)
@@ -223,7 +227,7 @@ class PrivateFairClassifier(OtherRules):
         if "plan" in plan:
             planned = count(
                 training,
-                scores_of(scorer, training),
+                Reading(scorer),
                 groups,
                 edges=plan["plan"].how,
                 receipt=run["plan"],
@@ -245,27 +249,22 @@ class PrivateFairClassifier(OtherRules):
             ) from error
         if "check" in plan:
             assert fitted.rule is not None
-            checked = parts["check"]
             table = count(
-                checked,
-                decided(fitted.rule, scorer, checked, run.noise),
+                parts["check"],
+                Reading(scorer, fitted.rule, run.noise.take(32)),
                 groups,
-                edges=HALF,
                 receipt=run["check"],
                 dependence=self.dependence("check"),
             )
             fitted = replace(fitted, releases={**fitted.releases, "check": table})
         return fitted
 
-    def _release(
-        self, records: Records, fitted: Fitted, run: Run, planned: Release | None
-    ) -> Fitted:
+    def _release(self, records: Any, fitted: Fitted, run: Run, planned: Release | None) -> Fitted:
         """The tables of the records that are counted."""
         plan, scorer, groups = run.plan, fitted.scorer, self.schema_.groups
         rule, goal = self.rule_settings, self.rule_settings.goal()
-        scores = scores_of(scorer, records)
         edges: ArrayLike = plan["count"].how
-        grain, releases = None, {}
+        reading, grain, releases = Reading(scorer), None, {}
         # How many records are counted for each that was planned on.
         ratio = plan.share("count") / plan.share(TRAIN)
         if planned is not None and "decisions" in plan:
@@ -278,9 +277,8 @@ class PrivateFairClassifier(OtherRules):
             fitted = replace(fitted, planned=to_correct)
             releases["decisions"] = count(
                 records,
-                decided(to_correct, scorer, records, run.noise),
+                Reading(scorer, to_correct, run.noise.take(32)),
                 groups,
-                edges=HALF,
                 receipt=run["decisions"],
                 dependence=self.dependence("decisions"),
             )
@@ -290,10 +288,10 @@ class PrivateFairClassifier(OtherRules):
                 fitted = replace(fitted, rates=rates.rates)
                 grain = GRAIN
                 edges = placement_grid(rates.windows, cell_noise(plan["count"].event))
-                scores = dithered(scores, run.noise.uniforms(len(records)))
+                reading = Reading(scorer, coins=run.noise.take(32))
         releases["count"] = count(
             records,
-            scores,
+            reading,
             groups,
             edges=edges,
             grain=grain,
@@ -301,9 +299,8 @@ class PrivateFairClassifier(OtherRules):
             dependence=self.dependence("count"),
         )
         if "values" in plan:
-            assert records.irregular is not None
             releases["values"] = release_irregular(
-                records.irregular, receipt=run["values"], dependence=self.dependence("values")
+                records, receipt=run["values"], dependence=self.dependence("values")
             )
         return replace(fitted, releases=releases)
 

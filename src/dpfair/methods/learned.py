@@ -30,6 +30,11 @@ class LearnedClassifier(PrivateClassifier):
         learner: Learner = self.learner_class(**{name: getattr(self, name) for name in names})
         return learner
 
+    @property
+    def in_parts(self) -> bool:  # type: ignore[override]
+        """Whether a fit only asks the records for sums."""
+        return self.trains_in_parts
+
     def make_plan(self, schema: Schema, budget: Budget, facts: Facts) -> FitPlan:
         """One step."""
         return FitPlan(budget, self.training_steps(schema, budget))

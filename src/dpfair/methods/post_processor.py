@@ -246,7 +246,7 @@ class FairPostProcessor(PrivateClassifier):
         return self.choose(Fitted(scorer, {"count": release_}))
 
     def _release(
-        self, accepted: NDArray[np.float64], groups: NDArray[np.int64], run: Run
+        self, accepted: NDArray[np.float64], groups: NDArray[np.integer[Any]], run: Run
     ) -> Release:
         names, dependence = self.schema_.groups, self.dependence("count")
         if self.epsilon is None:
@@ -380,7 +380,7 @@ class FairPostProcessor(PrivateClassifier):
         Without a budget nothing has to be private, and every class keeps its share in both parts.
         """
         if self.epsilon is not None:
-            scopes = run.split_records(records)
+            scopes = run.split(records)
             return scopes["train"], scopes["release"]
         ranks = np.empty(len(labels))
         coins = run.noise.uniforms(len(labels))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
@@ -12,6 +13,7 @@ from dpfair.data.containers import row_count
 from dpfair.data.encode import encode, level_codes
 from dpfair.data.records import Records
 from dpfair.data.schema import Schema
+from dpfair.methods.divided import divided_records, divided_schema, is_divided
 from dpfair.methods.inputs import (
     check_table,
     class_values,
@@ -81,6 +83,8 @@ class TableReader(Parameters):
         return named_columns(table, schema, unit=self.unit, groups_apart=apart)
 
     def _declared_schema(self, X: Any, sensitive_features: Any) -> Schema | None:
+        if is_divided(X):
+            return divided_schema(self.schema, self.sensitive, X)
         return declared_schema(self.schema, self.sensitive, X)
 
     def _training_records(self, X: Any, y: Any, sensitive_features: Any) -> Any:
@@ -88,6 +92,8 @@ class TableReader(Parameters):
 
         Undeclared groups and labels have the code -1.
         """
+        if is_divided(X):
+            return self._records_in_parts(X, y)
         table = check_table(self, X, reset=True)
         labels = label_column(y, row_count(table))
         schema = self._declared_schema(table, sensitive_features)
@@ -113,6 +119,18 @@ class TableReader(Parameters):
         self.classes_ = class_values(schema.label, read)
         records: Records = self._encode(table, sensitive_features)
         return records.with_labels(level_codes(labels, schema.label))
+
+    def _records_in_parts(self, X: Any, y: Any) -> Any:
+        schema = divided_schema(self.schema, self.sensitive, X)
+        if not schema.reviewed:
+            unreviewed(self.strict)
+        self.schema_, self.unit_ = schema, None
+        self.classes_ = class_values(schema.label, None)
+        self.n_features_in_, self.feature_names_in_ = (
+            len(schema.names),
+            np.array(schema.names, object),
+        )
+        return divided_records(X, y, schema)
 
     def _encode(self, table: Any, sensitive_features: Any) -> Any:
         records = encode(table, self.schema_, sensitive_features)

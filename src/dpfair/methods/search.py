@@ -233,7 +233,7 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateClassifier):  # type: ignore[mi
         if self.score_epsilon is not None:
             validate.positive(score_epsilon=self.score_epsilon)
 
-    def fit(self, X: Any, y: Any, sensitive_features: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sensitive_features: Any = None) -> Self:
         """Plan, pay, search and certify the winner."""
         self.check_parameters()
         self._warn_unused_budget()
@@ -292,8 +292,8 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateClassifier):  # type: ignore[mi
     def train(self, records: Any, run: Run) -> Fitted:
         """Run the search and keep the winner only."""
         runs: Runs = run.plan[SEARCH].how
-        scopes = run.split_records(records)
-        fitting, validation = records.take(scopes["fit"]), records.take(scopes["validate"])
+        parts = run.parts(records)
+        fitting, validation = parts["fit"], parts["validate"]
         # A model has no decision for a record of no declared group.
         validation = validation.take(np.flatnonzero(validation.groups >= 0))
         draw = run[SEARCH].draw(runs.event)

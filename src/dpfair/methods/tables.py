@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from dpfair.data.records import Records
-from dpfair.fairness.counting import release_table, table_events
-from dpfair.fairness.release import Release
+from dpfair.fairness.counting import release_cells, table_cells, table_events
+from dpfair.fairness.dither import dithered
+from dpfair.fairness.release import HALF, Release, grid_of
 from dpfair.fairness.rules import Rule
 from dpfair.learners.protocols import Scorer
-from dpfair.privacy.noise import Noise
 from dpfair.privacy.plan import Budget, Step
+from dpfair.privacy.split import place_coins
 
-__all__ = ["ACCEPTED", "count", "decided", "scores_of", "table_step"]
+__all__ = ["ACCEPTED", "Reading", "TableCells", "count", "scores_of", "table_step"]
 
 ACCEPTED = "count the accepted by group"
+
+_ROWS = 1 << 16
 
 
 def table_step(
@@ -34,14 +38,71 @@ def scores_of(scorer: Scorer, records: Records) -> NDArray[np.float64]:
     return scorer.scores(records.in_first_group())
 
 
-def decided(rule: Rule, scorer: Scorer, records: Records, noise: Noise) -> NDArray[np.float64]:
-    """What a rule decides about training records, with fresh coins."""
-    coins = noise.uniforms(len(records))
-    return rule.decide(records.groups, scores_of(scorer, records), coins).astype(np.float64)
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """What is counted of a record: its score, or what a rule decides by it.
+
+    Parameters
+    ----------
+    rule
+        Decides, with a coin per record.
+    coins
+        The secret key of these coins. Without a rule, they replace the last digits of a score.
+    """
+
+    scorer: Scorer
+    rule: Rule | None = None
+    coins: bytes = field(default=b"", repr=False)
+
+    def __call__(self, records: Records) -> NDArray[np.float64]:
+        scores = scores_of(self.scorer, records)
+        if not self.coins:
+            return scores
+        coins = place_coins(records.places, self.coins)
+        if self.rule is None:
+            return dithered(scores, coins)
+        return self.rule.decide(records.groups, scores, coins).astype(np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class TableCells:
+    """The exact cells of a table of all records, some records at a time."""
+
+    reading: Reading
+    groups: int
+    edges: NDArray[np.float64]
+    by_label: bool
+
+    def __call__(self, records: Records) -> tuple[NDArray[np.int64]]:
+        total = self._cells(records.take(slice(0, 0)))
+        for start in range(0, len(records), _ROWS):
+            total += self._cells(records.take(slice(start, start + _ROWS)))
+        return (total,)
+
+    def _cells(self, records: Records) -> NDArray[np.int64]:
+        return table_cells(
+            self.reading(records),
+            records.groups,
+            records.labels,
+            self.groups,
+            self.edges,
+            by_label=self.by_label,
+        )
 
 
 def count(
-    records: Records, scores: NDArray[np.float64], groups: tuple[str, ...], **how: Any
+    records: Any,
+    reading: Reading,
+    groups: tuple[str, ...],
+    *,
+    edges: ArrayLike = HALF,
+    by_label: bool = True,
+    **how: Any,
 ) -> Release:
-    """Count records by group, label and bin of the score; see :func:`release_table`."""
-    return release_table(scores, records.groups, groups, labels=records.labels, **how)
+    """Count records by group, label and bin; see :func:`~dpfair.fairness.counting.release_table`.
+
+    The records are asked for sums only.
+    """
+    asked = TableCells(reading, len(groups), grid_of(edges, len(groups)), by_label)
+    [cells] = records.total(asked)
+    return release_cells(cells, groups, labelled=True, by_label=by_label, edges=edges, **how)

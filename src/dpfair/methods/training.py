@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Any, ClassVar
 
 from dpfair.data.encode import completed
-from dpfair.data.records import Records
 from dpfair.data.schema import Schema
 from dpfair.discovery.discover import (
     FEWEST_ROWS,
@@ -53,6 +53,11 @@ class Training:
 
     stated_training: DpEvent | None = None
     """The event of a training that a file states, while it is checked; a fit finds its own."""
+
+    @property
+    def trains_in_parts(self) -> bool:
+        """Whether the learner only asks the records for sums."""
+        return bool(getattr(self.make_learner(), "in_parts", False))
 
     def make_learner(self) -> Learner:
         """What trains the scorer, for methods that use a learner."""
@@ -129,19 +134,22 @@ class Training:
         )
         return (Step(DISCOVER, scope, DISCOVERING, found.event, how=found),)
 
-    def train_scorer(self, records: Records, run: Run) -> Scorer:
+    def train_scorer(self, records: Any, run: Run) -> Scorer:
         """Train the learner as planned on the records of a declared group and label."""
-        return self.make_learner().train(
-            run.plan[TRAIN].how, records.declared(), self.schema_, run[TRAIN], run.progress
+        chosen = records.declared()
+        scorer = self.make_learner().train(
+            run.plan[TRAIN].how, chosen, self.schema_, run[TRAIN], run.progress
         )
+        chosen.forget()
+        return scorer
 
     def discover(self, records: Any, run: Run) -> Any:
         """Complete the schema by what the training records show, and encode all records by it."""
         scope, found = run.plan[DISCOVER].scope, run.plan[DISCOVER].how
-        part = records if scope == "" else records.take(run.split_records(records)[scope])
+        part = records if scope == "" else run.parts(records)[scope]
         before, columns = self.schema_, found.find(part.declared(), run[DISCOVER]).columns
         self.schema_ = replace(before, columns=columns)
-        return completed(records, before, self.schema_)
+        return records.map(partial(completed, before=before, after=self.schema_))
 
     def warn_discovery(self, plan: FitPlan) -> None:
         """Say so if facts are found in few records."""

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NamedTuple, NoReturn, TypeVar, cast
 
 import numpy as np
 from dp_accounting.dp_event import (
@@ -36,8 +35,7 @@ __all__ = ["Draw", "Question", "assumed"]
 T = TypeVar("T", bound=np.generic)
 
 
-@dataclass(frozen=True, eq=False)
-class Question:
+class Question(NamedTuple):
     """An exact number that gets noise, and what is promised about it.
 
     Parameters
@@ -152,14 +150,12 @@ class Draw:
         if self._exact or self._naming:
             raise ReceiptError("This draw paid for noise on a grid, not in floating point.")
         multiplier = self._use(sensitivity, noise_multiplier)
-        question = Question(
-            "gaussian", value, self._event, self._scope, sensitivity, noise_multiplier=multiplier
-        )
+        question = Question("gaussian", value, self._event, self._scope, sensitivity, multiplier)
         scale = multiplier * sensitivity
         # One normal per number: a broadcast would repeat the noise, and differences would be exact.
         return self._noise.answer(
             question,
-            lambda: value + scale * self._noise.normals(value.size).reshape(value.shape),
+            lambda: value + (scale * self._noise.normals(value.size)).reshape(value.shape),
         )
 
     def discrete_gaussian(
@@ -209,7 +205,10 @@ class Draw:
         multiplier = self._use(sensitivity)
         variance = grid_variance(multiplier, sensitivity, 1.0)
         least = naming_threshold(variance, self._naming / len(tables))
-        names = tuple((i, name) for i, table in enumerate(tables) for name in table)
+        # In an order that does not depend on how the records are held.
+        names = tuple(
+            (i, name) for i, table in enumerate(tables) for name in sorted(cast(Any, table))
+        )
         value = np.array([tables[i][name] for i, name in names], np.int64)
         question = Question(
             "named",

@@ -16,15 +16,13 @@ from numpy.typing import NDArray
 
 from dpfair.privacy.draw import Draw
 
-__all__ = ["histogram_deviation", "noisy_histograms"]
+__all__ = ["exact_counts", "histogram_deviation", "noisy_counts"]
 
 _CHUNK = 1 << 13
 
 
-def noisy_histograms(
-    draw: Draw, columns: Sequence[NDArray[np.integer]], sizes: Sequence[int]
-) -> list[NDArray[np.int64]]:
-    """How many records have which code, per column, with noise; codes run from 0 to size - 1.
+def noisy_counts(draw: Draw, counts: Sequence[NDArray[np.int64]]) -> list[NDArray[np.int64]]:
+    """Histograms with noise, from the exact ones.
 
     ``draw`` must have paid for exact Gaussian noise. The standard deviation of a count is
     :func:`histogram_deviation`.
@@ -34,18 +32,19 @@ def noisy_histograms(
     >>> from dpfair.privacy.events import step_event
     >>> from dpfair.privacy.noise import Noise
     >>> draw = Draw(step_event(0.01, 1.0, exact=True), Noise(seed=1))
-    >>> counts = noisy_histograms(draw, [np.array([0, 1, 1]), np.array([2, 2, 2])], [2, 3])
-    >>> [len(table) for table in counts]
+    >>> codes = [np.array([0, 1, 1]), np.array([2, 2, 2])]
+    >>> counts = [exact_counts(column, size) for column, size in zip(codes, [2, 3])]
+    >>> [len(table) for table in noisy_counts(draw, counts)]
     [2, 3]
     """
-    counts = [_counts(codes, size) for codes, size in zip(columns, sizes, strict=True)]
     whole = np.concatenate(counts).astype(np.int64)
-    noisy = draw.discrete_gaussian(whole, np.ones(len(whole)), _sensitivity(len(sizes)))
-    return np.split(noisy, np.cumsum(sizes)[:-1])
+    noisy = draw.discrete_gaussian(whole, np.ones(len(whole)), _sensitivity(len(counts)))
+    return np.split(noisy, np.cumsum([len(table) for table in counts])[:-1])
 
 
-def _counts(codes: NDArray[np.integer], size: int) -> NDArray[np.int64]:
-    """Some records at a time, because numpy widens the codes that it counts."""
+def exact_counts(codes: NDArray[np.integer], size: int) -> NDArray[np.int64]:
+    """How many records have which code, from 0 to size - 1: private until noise is added."""
+    # Some records at a time, because numpy widens the codes that it counts.
     total = np.zeros(size, dtype=np.int64)
     for start in range(0, len(codes), _CHUNK):
         total += np.bincount(codes[start : start + _CHUNK], minlength=size)

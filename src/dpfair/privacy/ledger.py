@@ -279,22 +279,26 @@ class Receipt:
     ) -> None:
         parts(event)  # refuses an event that no accountant supports
         self.event, self.noise, self.scope, self.row = event, noise, scope, row
-        self._left = drawable(event)
+        self._left = {paid: [count] for paid, count in drawable(event).items()}
+        self._asked: DpEvent | None = None
+        self._of_asked = [0]
         self._lock = threading.Lock()
 
     @property
     def used_up(self) -> bool:
         """Whether everything that was paid has been drawn."""
-        return not any(self._left.values())
+        return not any(count for [count] in self._left.values())
 
     def draw(self, event: DpEvent) -> Draw:
         """Use up one paid event, never a composition of several, and open its noise."""
         if isinstance(event, ComposedDpEvent):
             raise ReceiptError("A composed event is drawn part by part.")
         with self._lock:  # otherwise two threads could both take the last one
-            if self._left[event] < 1:
+            if event is not self._asked:  # a search by value, which most steps do not need
+                self._asked, self._of_asked = event, self._left.get(event, [0])
+            if self._of_asked[0] < 1:
                 raise ReceiptError(f"Nothing is left on this receipt for {_noise_of(event)}.")
-            self._left[event] -= 1
+            self._of_asked[0] -= 1
         return Draw(event, self.noise, self.scope)
 
     def __reduce__(self) -> NoReturn:

@@ -33,14 +33,19 @@ T = TypeVar("T")
 _BUFFER_BYTES = 1 << 16
 _WORD = np.dtype("<u8")
 _LOW_BITS = np.uint64(12)
+_ONE = np.float64(1.0).view(np.uint64)
 
-# Normal numbers and gaps between coins are made at least this many at a time.
-_BULK = 1 << 12
+# Noisy numbers, and gaps between coins, are made at least this many at a time.
+_BULK, _GAPS = 1 << 12, 1 << 13
 _MAX_VARIANCES = 8
-_FARTHEST = 2.0**50
+
+# A gap that is larger than any population. Below the rate, gaps may be larger than that.
+_FARTHEST, _RARE = 2.0**49, 2.0**-40
 
 # Buffered randomness, which must never be used twice.
-_AHEAD = frozenset({"_buffer", "_used", "_normals", "_rate", "_heads", "_integers"})
+_AHEAD = frozenset(
+    {"_buffer", "_used", "_normals", "_rate", "_heads", "_first", "_last", "_integers"}
+)
 
 
 class Noise:
@@ -83,7 +88,7 @@ class Noise:
         """Discard all buffered randomness."""
         self._buffer, self._used = b"", 0
         self._normals = np.empty(0)
-        self._rate = 0.0
+        self._rate, self._first, self._last = 0.0, 0, -1
         self._heads = np.empty(0, dtype=np.int64)
         self._integers: dict[int, NDArray[np.int64]] = {}
 
@@ -132,8 +137,10 @@ class Noise:
 
     def uniforms(self, count: int) -> NDArray[np.float64]:
         """Uniform numbers strictly between 0 and 1: the middles of 2^52 equal intervals."""
-        result: NDArray[np.float64] = np.add(self.random_uint64(count) >> _LOW_BITS, 0.5)
-        result *= 2.0**-52
+        bits = self.random_uint64(count) >> _LOW_BITS
+        bits |= _ONE  # as a number, this is in [1, 2)
+        result = bits.view(np.float64)
+        result -= 1 - 2.0**-53
         return result
 
     def normals(self, count: int) -> NDArray[np.float64]:
@@ -157,23 +164,30 @@ class Noise:
         with self._lock:
             self._forget_after_fork()
             if self._rate != rate:
-                self._rate, self._heads = rate, np.empty(0, dtype=np.int64)
-            while len(self._heads) == 0 or self._heads[-1] < population:
+                self._rate, self._first, self._last = rate, 0, -1
+                self._heads = np.empty(0, dtype=np.int64)
+            while self._last < self._first + population:
                 self._flip_more(population, rate)
-            size = self._heads.searchsorted(population)
-            chosen = self._heads[:size]
-            self._heads = self._heads[size:] - population
+            size = self._heads.searchsorted(self._first + population)
+            chosen, self._heads = self._heads[:size], self._heads[size:]
+            chosen -= self._first  # nobody else sees this part
+            self._first += population
             return chosen
 
     def _flip_more(self, population: int, rate: float) -> None:
+        """Continue the heads, and count from the first position of the next batch."""
         mean = population * rate
-        gaps = np.log(self.uniforms(max(int(mean + 3 * mean**0.5), _BULK)))
+        gaps = self.uniforms(max(int(mean + 3 * mean**0.5), _GAPS))
+        np.log(gaps, out=gaps)
         gaps *= 1 / math.log1p(-rate)
-        np.minimum(gaps, _FARTHEST, out=gaps)  # larger than any population
+        if rate < _RARE:
+            np.minimum(gaps, _FARTHEST, out=gaps)
         steps = gaps.astype(np.int64)
         steps += 1
-        steps[0] += self._heads[-1] if len(self._heads) else -1
-        self._heads = np.concatenate([self._heads, steps.cumsum()])
+        steps[0] += self._last - self._first
+        known = self._heads - self._first
+        self._heads, self._first = np.concatenate([known, steps.cumsum()]), 0
+        self._last = int(self._heads[-1])
 
     def exact_batch(self, population: int, rate: float) -> NDArray[np.int64]:
         """Each of ``population`` positions with probability ``rate``, independently, exactly.

@@ -24,7 +24,7 @@ from dpfair.privacy.event_json import alike, event_from_json, event_to_json
 from dpfair.privacy.events import DpEvent, OneOfDpEvent, exact_epsilon, path_events
 from dpfair.privacy.ledger import Ledger, Receipt
 from dpfair.privacy.noise import Noise
-from dpfair.privacy.split import coin_split
+from dpfair.privacy.split import KeyedSplit
 
 __all__ = [
     "EVERYBODY",
@@ -264,7 +264,7 @@ class Run:
         self.ledger.seal()
         self._taken: set[str] = set()
         self._coin_key: bytes | None = None
-        self._parts: dict[str, NDArray[np.int64]] | None = None
+        self._split: KeyedSplit | None = None
 
     def stage(self, what: str) -> None:
         """Tell whoever watches that another part of the fit begins."""
@@ -300,16 +300,21 @@ class Run:
         for fact, value in facts.items():
             self.assume(fact, value)
 
-    def split_records(self, records: Any) -> dict[str, NDArray[np.int64]]:
-        """The positions of the records of every scope, by one coin per person.
+    @property
+    def split(self) -> KeyedSplit:
+        """Which scope a record belongs to, by one coin per person: a record stays in its scope."""
+        if self._split is None:
+            self._split = KeyedSplit(self.plan.shares, self.noise.take(32))
+        return self._split
 
-        ``records`` have a length and ``units``, the person that each belongs to, or None. All calls
-        of a run give the same answer: a record stays in its scope.
+    def parts(self, records: Any) -> dict[str, Any]:
+        """The records of every scope.
+
+        ``records`` have ``places``, and ``units``: the person that each belongs to, or None.
         """
-        if self._parts is None:
-            units = None if records.units is None else records.units.tolist()
-            self._parts = coin_split(len(records), self.plan.shares, self.noise, units)
-        return self._parts
+        if self.plan.shares == EVERYBODY:
+            return {"": records}
+        return {scope: records.map(self.split.only(scope)) for scope in self.plan.shares}
 
     def close(self) -> None:
         """Check that every step drew what it was charged for."""

@@ -7,8 +7,11 @@ removing a record changes one scope by one record and leaves the others as they 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from hashlib import blake2b
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +21,16 @@ from dpfair.privacy.identities import text_rows
 from dpfair.privacy.noise import Noise
 from dpfair.privacy.siphash import Rows, siphash
 
-__all__ = ["bound_units", "coin_split", "keyed_coins", "uniform_numbers"]
+__all__ = [
+    "KeyedSplit",
+    "bound_units",
+    "coin_split",
+    "keyed_coins",
+    "place_coins",
+    "scopes_of",
+    "uniform_numbers",
+    "unit_coins",
+]
 
 
 def coin_split(
@@ -30,8 +42,7 @@ def coin_split(
     """Assign every record to one of the named scopes, with the given probabilities.
 
     With ``units``, all records of a unit share one coin: a hash of the unit under a key that is
-    drawn here and discarded. (If the key were known, a person who is replaced by another could
-    change scope, and disjoint scopes would no longer compose in parallel under replace-one.)
+    drawn here and discarded. A fit uses :class:`KeyedSplit`.
 
     Examples
     --------
@@ -39,12 +50,13 @@ def coin_split(
     >>> sum(len(rows) for rows in parts.values())
     1000
     """
-    weights = np.array(list(shares.values()), dtype=np.float64)
-    if not (np.all(weights > 0) and abs(weights.sum() - 1) < 1e-9):
-        raise InputError(f"Expected positive shares that add up to 1, got {dict(shares)}.")
-    coins = noise.uniforms(n) if units is None else keyed_coins(text_rows(units), noise.take(32))
-    places = np.searchsorted(np.cumsum(weights)[:-1], coins, side="right")
-    return {name: np.flatnonzero(places == i) for i, name in enumerate(shares)}
+    coins = noise.uniforms(n) if units is None else unit_coins(units, noise.take(32))
+    return scopes_of(coins, shares)
+
+
+def unit_coins(units: Sequence[str | None], key: bytes) -> NDArray[np.float64]:
+    """A uniform number per record, which all records of a unit share."""
+    return keyed_coins(text_rows(units), key)
 
 
 def keyed_coins(identities: Rows, key: bytes) -> NDArray[np.float64]:
@@ -54,6 +66,52 @@ def keyed_coins(identities: Rows, key: bytes) -> NDArray[np.float64]:
     from independent ones.
     """
     return uniform_numbers(siphash(identities, blake2b(key, digest_size=16).digest()))
+
+
+def place_coins(places: NDArray[np.uint64], key: bytes) -> NDArray[np.float64]:
+    """A uniform number per record, by its place in the table: the same wherever it is held.
+
+    Under a fresh secret key these are independent coins, one per record, like those of a generator
+    that is asked once for every record in turn.
+    """
+    return keyed_coins(places[:, None], key)
+
+
+@dataclass(frozen=True)
+class KeyedSplit:
+    """Which scope a record belongs to: by the coin of its person, or else of its place.
+
+    The key is secret and used for one fit. (If it were known, a person who is replaced by another
+    could change scope, and disjoint scopes would no longer compose in parallel under replace-one.)
+    """
+
+    shares: Mapping[str, float]
+    key: bytes = field(repr=False)
+
+    def __call__(self, records: Any) -> dict[str, NDArray[np.int64]]:
+        """The positions of the records of every scope."""
+        if records.units is None:
+            return scopes_of(place_coins(records.places, self.key), self.shares)
+        return scopes_of(unit_coins(records.units.tolist(), self.key), self.shares)
+
+    def only(self, scope: str) -> Callable[[Any], Any]:
+        """A function that takes the records of one scope."""
+        return partial(_records_of, self, scope)
+
+
+def _records_of(split: KeyedSplit, scope: str, records: Any) -> Any:
+    return records.take(split(records)[scope])
+
+
+def scopes_of(
+    coins: NDArray[np.float64], shares: Mapping[str, float]
+) -> dict[str, NDArray[np.int64]]:
+    """The positions of the records of every scope, by one coin per record."""
+    weights = np.array(list(shares.values()), dtype=np.float64)
+    if not (np.all(weights > 0) and abs(weights.sum() - 1) < 1e-9):
+        raise InputError(f"Expected positive shares that add up to 1, got {dict(shares)}.")
+    scopes = np.searchsorted(np.cumsum(weights)[:-1], coins, side="right")
+    return {name: np.flatnonzero(scopes == i) for i, name in enumerate(shares)}
 
 
 def uniform_numbers(bits: NDArray[np.uint64]) -> NDArray[np.float64]:

@@ -40,13 +40,13 @@ def _endless(*changes):
 
 @mutant("charged once and drawn twice", "replay reuse")
 def _drawn_twice():
-    real = tables.release_table
+    real = tables.release_cells
 
     def averaged(*counted, **how):
         one, two = real(*counted, **how), real(*counted, **how)
         return replace(one, counts=(one.counts + two.counts) // 2)
 
-    with _endless((tables, "release_table", averaged)):
+    with _endless((tables, "release_cells", averaged)):
         yield
 
 

@@ -62,7 +62,7 @@ def _grid_from_data():
     def find(self, records, receipt):
         columns = list(self.schema.columns)
         for place, column in enumerate(self.schema.numeric):
-            values = records.numeric[:, place]
+            values = records.numeric[place].floats
             finite = values[np.isfinite(values)]
             if len(np.unique(finite)) > 1:
                 bounds = (float(finite.min()), float(finite.max()))

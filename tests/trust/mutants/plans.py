@@ -36,8 +36,8 @@ def _drawn_unplanned(self, records, run):
 
 @mutant("a planned table is filled in without noise", "replay reuse-values")
 def _planned_undrawn():
-    def filled_in(irregular, *, receipt, dependence):
-        counts = np.bincount(irregular, minlength=2)[None, None, :]
+    def filled_in(records, *, receipt, dependence):
+        counts = np.bincount(records.irregular, minlength=2)[None, None, :]
         return Release(ALL, HALF, counts, (1.0,), None, dependence, undeclared={"group": 0})
 
     with patched(

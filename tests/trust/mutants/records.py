@@ -6,9 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import polars as pl
+from record_arrays import numbers_in
 from trust.mutants.registry import mutant, patched
 
 from dpfair.data import read as reading
+from dpfair.data.compact import Numbers
 from dpfair.fairness import counting
 from dpfair.learners import logistic
 from dpfair.methods import search, tables
@@ -19,18 +21,18 @@ from dpfair.privacy.ledger import Ledger
 from dpfair.privacy.plan import Run
 
 
-@mutant("all records are in both scopes", "replay certified", instead_of=(Run, "split_records"))
+@mutant("all records are in both scopes", "replay certified", instead_of=(Run, "parts"))
 def _split_reused(self, records):
-    return {name: np.arange(len(records)) for name in self.plan.shares}
+    return dict.fromkeys(self.plan.shares, records)
 
 
-@mutant("the split permutes the whole table", "replay certified", instead_of=(Run, "split_records"))
+@mutant("the split permutes the whole table", "replay certified", instead_of=(Run, "parts"))
 def _permuted_split(self, records):
     n, shares = len(records), self.plan.shares
     order = np.random.Generator(np.random.Philox(n)).permutation(n)
     ends = np.round(np.cumsum(list(shares.values())) * n).astype(int)
     return {
-        name: np.sort(order[low:high])
+        name: records.take(np.sort(order[low:high]))
         for name, low, high in zip(shares, [0, *ends], ends, strict=False)
     }
 
@@ -55,8 +57,8 @@ def _scaler_from_data():
     real = logistic.design
 
     def fitted(features, schema, records):
-        centred = records.numeric - np.nan_to_num(np.nanmean(records.numeric, axis=0))
-        return real(features, schema, replace(records, numeric=centred))
+        centred = numbers_in(records) - np.nan_to_num(np.nanmean(numbers_in(records), axis=0))
+        return real(features, schema, replace(records, numeric=tuple(map(Numbers, centred.T))))
 
     with patched((logistic, "design", fitted)):
         yield
@@ -76,15 +78,15 @@ def _classes_from_data():
 
 @mutant("true group sizes reach the rule unpaid", "replay algorithm2")
 def _true_sizes():
-    real = counting.release_table
+    real = counting.release_cells
 
-    def with_sizes(scores, groups, names, **how):
-        release = real(scores, groups, names, **how)
-        known = groups[groups >= 0]
-        object.__setattr__(release, "sizes", tuple(np.bincount(known, minlength=len(names))))
+    def with_sizes(cells, names, **how):
+        release = real(cells, names, **how)
+        sizes = cells[: release.counts.size].reshape(len(names), -1).sum(axis=1)
+        object.__setattr__(release, "sizes", tuple(sizes.tolist()))
         return release
 
-    with patched((tables, "release_table", with_sizes)):
+    with patched((tables, "release_cells", with_sizes)):
         yield
 
 

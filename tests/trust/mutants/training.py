@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
 from trust.mutants.registry import again, mutant, patched
 
 from dpfair.fairness import counting
 from dpfair.learners import block_fit, blocks, descent, leaf_sums, logistic, visits
+from dpfair.learners.exact import Grid
 from dpfair.methods.base import PrivateClassifier
 from dpfair.privacy import draw, events
 from dpfair.privacy.noise import Noise
@@ -118,10 +118,9 @@ def _exact_screen():
         def interaction(self, shape):
             return exact[-1].interaction(shape)
 
-    def visit(draws, multiplier, cells, size, labels, odds):
-        noisy = real(draws, multiplier, cells, size, labels, odds)
-        parts = leaf_sums.residuals_and_hessians(labels, expit(odds))
-        gradients, hessians = (np.bincount(cells, part, size) for part in parts)
+    def visit(draws, multiplier, whole):
+        noisy = real(draws, multiplier, whole)
+        gradients, hessians = whole * Grid.of(leaf_sums.SENSITIVITY, multiplier).cell
         exact.append(visits.CellSums(gradients, np.maximum(2 * hessians, 1), 0.0))
         return Watched(noisy.gradients, noisy.hessians, noisy.deviation)
 
@@ -132,14 +131,13 @@ def _exact_screen():
 
 @mutant("histograms are grouped by their exact counts", "replay reuse-blocks")
 def _exact_masses():
-    real = blocks.noisy_histograms
+    real = blocks.noisy_counts
 
-    def exact(draw, columns, sizes):
-        real(draw, columns, sizes)
-        pairs = zip(columns, sizes, strict=True)
-        return [np.bincount(column, minlength=size) for column, size in pairs]
+    def exact(draw, counts):
+        real(draw, counts)
+        return counts
 
-    with patched((blocks, "noisy_histograms", exact)):
+    with patched((blocks, "noisy_counts", exact)):
         yield
 
 

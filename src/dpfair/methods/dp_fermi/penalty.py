@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,7 +76,7 @@ class FermiPenalty:
         by_dual[np.arange(len(p)), labels] = by_own * weight[:, None, None]
         return weight * by_score * p * (1 - p), by_dual.reshape(len(p), self.size)
 
-    def _indicator(self, groups: NDArray[np.int64], labels: NDArray[np.int64]) -> Float32:
+    def _indicator(self, groups: NDArray[np.integer[Any]], labels: NDArray[np.int64]) -> Float32:
         """1{s = k} / sqrt(P(s | y)), one column per row of W."""
         scale = 1 / np.sqrt(self.shares[labels, groups])
         if self.only_group is not None:

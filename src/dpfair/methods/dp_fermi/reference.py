@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,8 +64,8 @@ class StatedNoise:
 
 def train_reference(
     design: Design,
-    labels: NDArray[np.int64],
-    groups: NDArray[np.int64],
+    labels: NDArray[np.integer[Any]],
+    groups: NDArray[np.integer[Any]],
     penalty: FermiPenalty,
     *,
     weight: float,

@@ -1,0 +1,79 @@
+"""Records in several parts, of which one at a time is looked at.
+
+A part may be in memory, in temporary files or on another computer. Sums of whole numbers do not
+depend on how records are divided, and coins follow from the place of a record in the whole table,
+so a fit gives the same model for any division, to the last bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from typing import Any, Protocol, Self
+
+from dpfair.data.records import Addends, Records
+
+__all__ = ["InParts", "Part", "added"]
+
+
+class Part(Protocol):
+    """Some of the records, wherever they are."""
+
+    def __len__(self) -> int:
+        """The number of records."""
+
+    def total(self, measure: Callable[[Records], Addends]) -> Addends:
+        """What the measure says about these records."""
+
+    def map(self, change: Callable[[Records], Records]) -> Part:
+        """The records after a change."""
+
+    def forget(self) -> None:
+        """Drop what was kept."""
+
+
+@dataclass(frozen=True)
+class InParts:
+    """The records of a table in the order of its parts."""
+
+    parts: Sequence[Part]
+    close: Callable[[], object] = field(default=lambda: None, compare=False, repr=False)
+    """Removes the temporary files that the parts are in, if there are any."""
+
+    # A person may have records in several parts; nobody looks for them.
+    units: None = None
+
+    def __len__(self) -> int:
+        return sum(map(len, self.parts))
+
+    def total(self, measure: Callable[[Records], Addends]) -> Addends:
+        """Sums over all records."""
+        return added(part.total(measure) for part in self.parts)
+
+    def map(self, change: Callable[[Records], Records]) -> Self:
+        """The records after a change of each of them alone."""
+        return replace(self, parts=[part.map(change) for part in self.parts])
+
+    def declared(self) -> Self:
+        """The records of a declared group and label."""
+        return self.map(Records.declared)
+
+    def forget(self) -> None:
+        """Drop what was kept."""
+        for part in self.parts:
+            part.forget()
+
+
+def added(found: Iterable[Addends]) -> Addends:
+    """The sums of what was found in every part.
+
+    >>> added([[1, 10], [2, 20]])
+    [3, 30]
+    """
+
+    def plus(one: Any, two: Any) -> Any:
+        return [a + b for a, b in zip(one, two, strict=True)]
+
+    total: Addends = reduce(plus, found)
+    return total

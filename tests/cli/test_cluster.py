@@ -1,0 +1,101 @@
+"""``dpfair fit --dask``: files are read by workers, and the model is the same."""
+
+from __future__ import annotations
+
+import json
+
+import polars as pl
+import pytest
+from cli.commands import refused, run
+from sample_tables import LOANS, make_loans
+
+from dpfair import LedgerFile
+
+distributed = pytest.importorskip("dask.distributed")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("files")
+    X, y = make_loans(300)
+    frame = X.with_columns(repaid=pl.Series(y))
+    frame.write_csv(path / "loans.csv")
+    (path / "parts").mkdir()
+    for number in range(3):
+        frame[100 * number : 100 * number + 100].write_parquet(path / f"parts/{number}.parquet")
+    (path / "schema.json").write_text(json.dumps(LOANS))
+    return path
+
+
+def fit_of(folder, data, *options):
+    schema = ("--schema", folder / "schema.json")
+    return ("fit", data, *schema, "--epsilon", "2", *options)
+
+
+@pytest.fixture
+def scheduler():
+    """Workers in this process, which start at once."""
+    how = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    with distributed.LocalCluster(processes=False, protocol="tcp", **how) as cluster:
+        yield cluster.scheduler_address
+
+
+def test_a_cluster_gives_the_same_model(folder, scheduler, tmp_path, capsys):
+    files = [tmp_path / "memory.dpfair", tmp_path / "cluster.dpfair"]
+    for data, out, *options in (
+        ("loans.csv", files[0]),
+        ("parts/*.parquet", files[1], "--dask", scheduler),
+    ):
+        given = fit_of(folder, folder / data, "--seed", 1, "--out", out, *options)
+        assert run(capsys, *given)[0] == 0
+    assert files[0].read_bytes() == files[1].read_bytes()
+
+
+@pytest.mark.slow
+def test_a_cluster_for_one_command(folder, tmp_path, capsys):
+    out = tmp_path / "model.dpfair"
+    given = fit_of(folder, folder / "loans.csv", "--dask", "local", "--out", out)
+    assert run(capsys, *given)[0] == 0
+    assert out.exists()
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "said"),
+    [
+        ("adult", [], "--dask is for files, and adult is none"),
+        ("loans.csv", ["--unit", "age"], "leave out --dask"),
+        ("loans.csv", ["--method", "boosting"], "leave out --dask"),
+        ("nothing.csv", [], "There is no file"),
+    ],
+)
+def test_a_refusal_charges_nothing(data, options, said, folder, scheduler, tmp_path, capsys):
+    ledger = tmp_path / "a.ledger"
+    unit = {"unit": "age"} if "--unit" in options else {}
+    LedgerFile.create(ledger, epsilon=10, delta=1e-4, **unit)
+    name = data if data == "adult" else folder / data
+    schema = () if data == "adult" else ("--schema", folder / "schema.json")
+    given = ("fit", name, *schema, "--epsilon", "2", "--dask", scheduler, *options)
+    out = ("--ledger", ledger, "--out", tmp_path / "model.dpfair")
+    assert said in refused(capsys, *given, *out)
+    assert len(LedgerFile(ledger).entries) == 0
+
+
+def test_no_schema_is_read_off_the_workers(folder, capsys):
+    given = ("fit", folder / "loans.csv", "--epsilon", "2", "--dask", "tcp://127.0.0.1:1")
+    assert "No schema given" in refused(capsys, *given)
+
+
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "nowhere://x"])
+def test_nobody_answers(address, folder, monkeypatch, capsys):
+    monkeypatch.setattr("dpfair.cli.cluster._PATIENCE", "1s")
+    given = fit_of(folder, folder / "loans.csv", "--dask", address)
+    assert "No Dask scheduler answers" in refused(capsys, *given)
+
+
+def test_a_cluster_that_gives_up(folder, scheduler, monkeypatch, capsys):
+    def gives_up(*_):
+        raise distributed.KilledWorker("a task", None, 3)
+
+    monkeypatch.setattr("dpfair.methods.base.PrivateClassifier.learn", gives_up)
+    given = fit_of(folder, folder / "loans.csv", "--dask", scheduler)
+    assert "The Dask cluster gave up" in refused(capsys, *given)

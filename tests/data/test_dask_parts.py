@@ -1,0 +1,258 @@
+"""Records on a cluster: the same model, whatever happens to the workers."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import numpy as np
+import polars as pl
+import pytest
+from sample_tables import LOANS
+
+from dpfair import (
+    BlockLearner,
+    BoostingLearner,
+    InputError,
+    LedgerFile,
+    PrivateFairClassifier,
+    PrivateLogisticRegression,
+    Schema,
+    TableFiles,
+)
+from dpfair.data.dask_parts import OnWorkers, _placed, is_dask_frame
+from dpfair.data.records import Records
+from dpfair.data.worker_files import FilesOnWorkers
+
+dask = pytest.importorskip("dask")
+dd = pytest.importorskip("dask.dataframe")
+distributed = pytest.importorskip("dask.distributed")
+
+SCHEMA = Schema.from_dict(LOANS)
+FEW = 600
+
+
+@pytest.fixture(scope="module")
+def client():
+    cluster = distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
+    with cluster, distributed.Client(cluster) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def table(loans):
+    X, y = loans
+    frame = X.with_columns(repaid=pl.Series(y)).head(FEW)
+    # Values that no schema declares have a place of their own.
+    some = pl.int_range(pl.len())
+    return frame.with_columns(
+        job=pl.when(some % 50 != 0).then("job"),
+        sex=pl.when(some % 70 != 1).then("sex").otherwise(pl.lit("?")),
+        repaid=pl.when(some % 90 != 2).then("repaid").otherwise(pl.lit("?")),
+    )
+
+
+def model(**settings):
+    # Without evidence, blocks are always visited.
+    settings = {"learner": BlockLearner(**BlockLearner.quick), "random_state": 5, **settings}
+    return PrivateFairClassifier(2, schema=SCHEMA, **settings)
+
+
+@pytest.fixture(scope="module")
+def in_memory(table):
+    return model().fit(table.drop("repaid"), table["repaid"])
+
+
+def in_dask(table, partitions):
+    return dd.from_pandas(table.to_pandas(), npartitions=partitions)
+
+
+def assert_same(one, two):
+    tensors = [fit.scorer_.tensors() for fit in (one, two)]
+    assert tensors[0].keys() == tensors[1].keys()
+    assert all((tensors[0][name] == tensors[1][name]).all() for name in tensors[0])
+    assert one.fitted_.releases.keys() == two.fitted_.releases.keys()
+    for name, release in one.fitted_.releases.items():
+        assert (np.asarray(release.counts) == two.fitted_.releases[name].counts).all()
+    assert str(one.certificate_) == str(two.certificate_)
+    assert str(one.ledger_) == str(two.ledger_)
+
+
+@pytest.mark.parametrize("partitions", [1, 2, 5])
+def test_a_cluster_makes_the_same_model(partitions, table, in_memory, client):
+    assert_same(model().fit(in_dask(table, partitions)), in_memory)
+
+
+@pytest.mark.parametrize("partitions", [1, 5])
+def test_without_a_cluster_too(partitions, table, in_memory, monkeypatch):
+    monkeypatch.setattr("dpfair.methods.divided.current_client", lambda: None)
+    assert_same(model().fit(in_dask(table, partitions)), in_memory)
+
+
+def test_labels_may_be_a_series_and_partitions_empty(table, in_memory, client):
+    frame = in_dask(table, 3)
+    frame = dd.concat([frame.partitions[:1], frame[frame.age < 0], frame.partitions[1:]])
+    assert_same(model().fit(frame.drop(columns="repaid"), frame["repaid"]), in_memory)
+
+
+def test_facts_are_found_on_a_cluster(table, client):
+    kinds = [{"name": c["name"], "kind": c["kind"]} for c in LOANS["columns"]]
+    schema = Schema.from_dict({**LOANS, "columns": kinds})
+    one, two = (PrivateLogisticRegression(9, schema=schema, random_state=5) for _ in "12")
+    one.fit(in_dask(table, 3))
+    two.fit(table.drop("repaid"), table["repaid"])
+    assert one.schema_ == two.schema_
+    assert str(one.certificate_) == str(two.certificate_)
+    assert (one.scorer_.weights == two.scorer_.weights).all()
+
+
+@pytest.fixture
+def totals(monkeypatch):
+    """Lets a test change the measures of all totals; the first one has the number 1."""
+
+    def change(changed):
+        asked, total = [], OnWorkers.total
+
+        def counted(self, measure):
+            asked.append(measure)
+            return changed(lambda measure: total(self, measure), measure, asked)
+
+        monkeypatch.setattr(OnWorkers, "total", counted)
+        return asked
+
+    return change
+
+
+kills = pytest.mark.skipif(os.name == "nt", reason="no SIGKILL")
+
+
+@kills
+def test_a_worker_is_killed_between_two_totals(table, in_memory, client, totals):
+    def killing(total, measure, asked):
+        if len(asked) in (2, 12):
+            [process, *_] = client.run(os.getpid).values()
+            os.kill(process, signal.SIGKILL)
+        return total(measure)
+
+    asked = totals(killing)
+    assert_same(model().fit(in_dask(table, 5)), in_memory)
+    assert len(asked) > 12
+
+
+@kills
+def test_a_worker_is_killed_in_the_middle_of_a_total(table, in_memory, client, totals, tmp_path):
+    def killing(total, measure, asked):
+        if len(asked) not in (3, 13):
+            return total(measure)
+        done = tmp_path / str(len(asked))
+
+        def deadly(records):
+            found = measure(records)  # what is kept has changed
+            if not done.exists():
+                done.touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+            return found
+
+        return total(deadly)
+
+    totals(killing)
+    assert_same(model().fit(in_dask(table, 5)), in_memory)
+    assert len([*tmp_path.iterdir()]) == 2
+
+
+def test_tasks_that_run_twice_and_late(table, in_memory, client, totals):
+    def again(total, measure, asked):
+        found = total(measure)
+        earlier = [m for m in asked if getattr(m, "fit", m) == getattr(measure, "fit", None)]
+        total([measure, *earlier][-2:][0])  # the one before is answered once more
+        twice = total(measure)
+        assert all((a == b).all() for a, b in zip(found, twice, strict=True))
+        return found
+
+    totals(again)
+    assert_same(model().fit(in_dask(table, 2)), in_memory)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_files_are_read_by_workers(kind, table, in_memory, client, tmp_path):
+    parts = [table.head(250), table.tail(FEW - 250)]
+    for i, part in enumerate(parts):
+        getattr(part, f"write_{kind}")(tmp_path / f"{i}.{kind}")
+    files = TableFiles.named(tmp_path, memory=1 << 10)
+    assert_same(model().fit(FilesOnWorkers(files, client)), in_memory)
+
+
+class TestRefusals:
+    """Each of them comes before anything is charged."""
+
+    @pytest.fixture
+    def ledger(self, tmp_path):
+        path = tmp_path / "a.ledger"
+        LedgerFile.create(path, epsilon=10, delta=1e-4)
+        yield path
+        assert LedgerFile(path).entries == ()
+
+    @pytest.fixture
+    def refused(self, ledger, table, client):
+        def refused(match, y=None, groups=None, frame=None, **settings):
+            wrong = PrivateFairClassifier(2, **{"schema": SCHEMA, "ledger": ledger, **settings})
+            with pytest.raises(InputError, match=match):
+                wrong.fit(in_dask(table, 2) if frame is None else frame, y, groups)
+
+        return refused
+
+    def test_a_learner_that_needs_all_records(self, refused):
+        refused("all records in memory", learner=BoostingLearner())
+
+    def test_persons(self, refused):
+        refused("records of a person", unit="age")
+
+    def test_no_schema(self, refused):
+        refused("declare one", schema=None)
+
+    def test_groups_apart(self, refused, table):
+        refused("Labels and groups are read", groups=in_dask(table, 2)["sex"])
+
+    def test_groups_by_position(self, refused):
+        refused("sensitive by name", sensitive=3)
+
+    def test_labels_in_other_partitions(self, refused, table):
+        refused("partitions of X", y=in_dask(table, 3)["repaid"])
+
+    def test_labels_in_memory(self, refused, table):
+        refused("partitions of X", y=table["repaid"])
+
+    def test_labels_of_another_length(self, refused, table):
+        refused("one label per row", y=in_dask(table.head(100), 2)["repaid"])
+
+    def test_a_missing_column(self, refused, table):
+        refused("no column 'sex'", frame=in_dask(table.drop("sex"), 2))
+
+    def test_no_rows(self, refused, table):
+        refused("no rows", frame=in_dask(table, 2).query("age < 0"))
+
+
+def test_a_partition_that_has_other_rows_is_refused():
+    records = Records.of_arrays([[1.0], [2.0]], [[0], [0]], [0, 0])
+    assert _placed(records, 7, 2).places.tolist() == [7, 8]
+    with pytest.raises(InputError, match="other rows"):
+        _placed(records, 7, 3)
+
+
+def test_a_cluster_knows_the_size_of_records_and_shows_none():
+    records = Records.of_arrays(np.arange(9000.0)[:, None], np.zeros((9000, 2)), np.zeros(9000))
+    assert dask.sizeof.sizeof(records) >= 9000 * (2 + 1 + 1 + 1)
+    assert "array" not in repr(records)
+
+
+def test_what_is_a_dask_frame(table):
+    frame = in_dask(table, 2)
+    assert is_dask_frame(frame)
+    assert not any(map(is_dask_frame, (frame["age"], table, table.to_pandas(), frame.to_bag())))
+
+
+def test_the_account_of_a_ledger_file(table, client, tmp_path):
+    path = tmp_path / "a.ledger"
+    LedgerFile.create(path, epsilon=10, delta=1e-4)
+    model(ledger=path, random_state=None).fit(in_dask(table, 2))
+    assert len(LedgerFile(path).entries) == 1

@@ -1,0 +1,238 @@
+"""A fit of records in parts gives the model of the same table in memory, bit for bit."""
+
+from __future__ import annotations
+
+import tempfile
+from itertools import pairwise
+
+import polars as pl
+import pytest
+from sample_tables import LOANS, make_loans
+
+from dpfair import (
+    DPFermi,
+    DPPostprocessing,
+    InputError,
+    PrivateBoosting,
+    PrivateFairClassifier,
+    PrivateLogisticRegression,
+    Schema,
+    TableFiles,
+)
+from dpfair.data.in_parts import InParts
+from dpfair.data.stored import StoredPart
+from dpfair.data.workspace import Workspace
+from dpfair.learners.blocks import BlockLearner
+from dpfair.learners.boosting import BoostingLearner
+from dpfair.learners.logistic import LogisticLearner
+from dpfair.methods.algorithm2 import Algorithm2
+from dpfair.methods.reading import TableReader
+from dpfair.models.file import model_bytes
+from dpfair.privacy.ledger_file import LedgerFile
+
+ROWS = 1200
+SCHEMA = Schema.from_dict(LOANS | {"rows": ROWS})
+QUICK = LogisticLearner(steps=20)
+# A table without declared labels and groups for all records, and with missing values.
+UNSIZED = Schema.from_dict({name: fact for name, fact in LOANS.items() if name != "rows"})
+
+MODELS = {
+    "certified": PrivateFairClassifier(2, schema=SCHEMA, learner=QUICK),
+    "reuse": PrivateFairClassifier(2, schema=SCHEMA, learner=QUICK, mode="reuse"),
+    "check": PrivateFairClassifier(
+        2, schema=SCHEMA, learner=QUICK, mode="reuse", division={"check_share": 0.3}
+    ),
+    "values": PrivateFairClassifier(
+        2, schema=UNSIZED, learner=QUICK, division={"values_epsilon": 0.2}
+    ),
+    "blocks": PrivateFairClassifier(
+        2, schema=SCHEMA, learner=BlockLearner(steps=20, draws=30, evidence=None)
+    ),
+    "kinds only": PrivateFairClassifier(5, schema=SCHEMA.kinds_only(), mode="reuse"),
+    "several columns": PrivateFairClassifier(
+        2, schema=SCHEMA, learner=QUICK, sensitive=["sex", "job"]
+    ),
+    "replaced": PrivateFairClassifier(2, schema=SCHEMA, learner=QUICK, relation="replace_one"),
+    "dp-postprocessing": DPPostprocessing(2, schema=SCHEMA, learner=QUICK),
+    "algorithm 2": Algorithm2(2, schema=SCHEMA, learner=QUICK),
+    "logistic": PrivateLogisticRegression(2, schema=SCHEMA, steps=20),
+}
+
+
+@pytest.fixture(scope="module")
+def table():
+    """Loans, of which some have no group, no label or no age."""
+    X, y = make_loans(ROWS)
+    odd = pl.int_range(ROWS, eager=True)
+    blank = pl.lit(None)
+    return X.with_columns(repaid=pl.Series(y), number=odd).with_columns(
+        sex=pl.when(pl.col("number") % 50 == 7).then(blank).otherwise("sex"),
+        repaid=pl.when(pl.col("number") % 60 == 8).then(pl.lit("?")).otherwise("repaid"),
+        age=pl.when(pl.col("number") % 9 == 1).then(blank).otherwise("age"),
+    )
+
+
+@pytest.fixture(scope="module")
+def in_memory(table):
+    """Every model, fitted by the table, once."""
+    made = {}
+
+    def of(name):
+        if name not in made:
+            model = MODELS[name].set_params(random_state=1)
+            made[name] = model.fit(table, table["repaid"])
+        return made[name]
+
+    return of
+
+
+@pytest.fixture
+def temporary(tmp_path, monkeypatch):
+    """The folder of temporary files."""
+    place = tmp_path / "temporary"
+    place.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(place))
+    return place
+
+
+def divided(table, folder, parts):
+    """The table in files of different sizes and kinds."""
+    folder.mkdir()
+    ends = [ROWS * i * i // parts**2 for i in range(parts + 1)]
+    for i, (low, high) in enumerate(pairwise(ends)):
+        rows = table[low:high]
+        if i % 2:
+            rows.write_parquet(folder / f"{i:02}.parquet")
+        else:
+            rows.write_csv(folder / f"{i:02}.csv")
+    return TableFiles.named(folder)
+
+
+def fit_in_parts(model, files):
+    """A fit like that of ``in_memory``."""
+    other = type(model)(**model.get_params(deep=False))
+    return other.fit(files)
+
+
+@pytest.mark.parametrize("parts", [1, 2, 5, 12])
+@pytest.mark.parametrize("name", MODELS)
+def test_the_model_does_not_depend_on_the_parts(name, parts, table, in_memory, tmp_path):
+    if parts == 12 and name not in ("certified", "blocks", "kinds only"):
+        pytest.skip("a few models tell it")
+    whole = in_memory(name)
+    other = fit_in_parts(whole, divided(table, tmp_path / "parts", parts))
+    for released, wanted in whole.fitted_.releases.items():
+        assert (other.fitted_.releases[released].counts == wanted.counts).all()
+    assert str(other.certificate_) == str(whole.certificate_)
+    assert other.ledger_.entries == whole.ledger_.entries
+    assert model_bytes(other) == model_bytes(whole)
+    new = table.head(200).with_columns(sex=pl.col("sex").fill_null("f"))
+    assert (other.predict_proba(new) == whole.predict_proba(new)).all()
+
+
+def test_parts_of_one_file(table, in_memory, tmp_path, monkeypatch):
+    monkeypatch.setattr("dpfair.data.read._FEWEST_ROWS", 7)
+    table.write_parquet(tmp_path / "t.parquet")
+    files = TableFiles.named(tmp_path / "t.parquet", memory=100 * 5 * 32)
+    seen, make = [], TableReader._records_in_parts
+
+    def noted(self, *given):
+        records = make(self, *given)
+        seen.append(len(records.parts))
+        return records
+
+    monkeypatch.setattr(TableReader, "_records_in_parts", noted)
+    whole = in_memory("certified")
+    assert model_bytes(fit_in_parts(whole, files)) == model_bytes(whole)
+    assert seen == [12]
+
+
+@pytest.mark.parametrize(
+    ("model", "text"),
+    [
+        (DPFermi(2, epochs=2, batch_size=200), "all records in memory"),
+        (PrivateBoosting(2), "all records in memory"),
+        (PrivateFairClassifier(2, learner=BoostingLearner(trees=2)), "all records in memory"),
+        (PrivateLogisticRegression(2, solver="sgd", batch_size=100), "all records in memory"),
+        (PrivateFairClassifier(2, learner=QUICK, unit="number"), "records of a person"),
+        (PrivateFairClassifier(2, learner=QUICK, sensitive=3), "sensitive by name"),
+    ],
+)
+def test_what_needs_the_table_is_refused_before_it_is_charged(model, text, table, tmp_path):
+    ledger = tmp_path / "ledger"
+    LedgerFile.create(ledger, epsilon=5, delta=1e-5).close()
+    files = divided(table, tmp_path / "parts", 2)
+    (tmp_path / "parts" / "00.csv").unlink()  # no file is looked at
+    model = model.set_params(schema=SCHEMA, ledger=ledger)
+    with pytest.raises(InputError, match=text):
+        model.fit(files)
+    assert LedgerFile(ledger).entries == ()
+
+
+def test_labels_and_a_schema_of_files(table, tmp_path):
+    files = divided(table, tmp_path / "parts", 2)
+    with pytest.raises(InputError, match="declare one"):
+        PrivateFairClassifier(2, learner=QUICK).fit(files)
+    model = PrivateFairClassifier(2, schema=SCHEMA, learner=QUICK)
+    with pytest.raises(InputError, match="Labels and groups are read from the files"):
+        model.fit(files, table["repaid"])
+    with pytest.raises(InputError, match="Labels and groups are read from the files"):
+        model.fit(files, sensitive_features=table["sex"])
+
+
+def test_what_another_fit_found_is_found_again(table, in_memory, tmp_path):
+    found = in_memory("kinds only").schema_
+    assert found != SCHEMA.kinds_only()
+    model = PrivateFairClassifier(5, schema=found, mode="reuse", random_state=1)
+    whole = model.fit(table, table["repaid"])
+    other = fit_in_parts(model, divided(table, tmp_path / "parts", 2))
+    assert model_bytes(other) == model_bytes(whole)
+
+
+def test_no_temporary_file_outlives_a_fit(table, temporary, tmp_path):
+    files = divided(table, tmp_path / "parts", 3)
+    seen = []
+
+    class Looking(LogisticLearner):
+        def train(self, *how):
+            seen.extend(temporary.iterdir())
+            return super().train(*how)
+
+    PrivateFairClassifier(2, schema=SCHEMA, learner=Looking(steps=20)).fit(files)
+    assert len(seen) == 1
+    assert not list(temporary.iterdir())
+
+
+def test_no_temporary_file_outlives_a_fit_that_fails(table, temporary, tmp_path):
+    class Failing(LogisticLearner):
+        def train(self, *how):
+            raise RuntimeError("the learner failed")
+
+    files = divided(table, tmp_path / "parts", 3)
+    # The error is kept, and with it everything that the fit had.
+    with pytest.raises(RuntimeError, match="failed") as kept:
+        PrivateFairClassifier(2, schema=SCHEMA, learner=Failing(steps=20)).fit(files)
+    assert not list(temporary.iterdir())
+    (tmp_path / "parts" / "01.parquet").write_bytes(b"PAR1")
+    table.drop("age").write_ipc(tmp_path / "parts" / "99.arrow")  # noticed when it is read
+    (tmp_path / "parts" / "01.parquet").unlink()
+    with pytest.raises(InputError, match=r"99\.arrow") as other:
+        PrivateFairClassifier(2, schema=SCHEMA, learner=QUICK).fit(files.named(tmp_path / "parts"))
+    assert not list(temporary.iterdir())
+    assert kept.tb is not None
+    assert other.tb is not None
+
+
+def test_parts_keep_what_records_have(table, tmp_path):
+    from dpfair.data.encode import encode
+
+    whole = encode(table, SCHEMA)
+    place = Workspace(tmp_path)
+    parts = InParts([StoredPart(place, whole.take(slice(0, 500))), whole.take(slice(500, ROWS))])
+    assert len(parts) == ROWS
+    [mass] = parts.total(lambda some: [int(some.numeric[1].floats.astype(int).sum())])
+    assert mass == int(whole.numeric[1].floats.astype(int).sum())
+    known = parts.declared()
+    assert len(known) == len(whole.declared()) < ROWS
+    places = [*known.parts[0]._open().places, *known.parts[1].places]
+    assert places == whole.declared().places.tolist()

@@ -1,0 +1,70 @@
+"""Columns that say little: marks of missing values are missing, and other words cannot be read."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from dpfair import Schema
+from dpfair.data import unread
+from dpfair.data.encode import encode
+from dpfair.data.unread import Unread
+
+SCHEMA = Schema.from_dict(
+    {
+        "label": {"name": "y", "values": ["0", "1"]},
+        "columns": [
+            {"name": "age", "kind": "numeric", "bounds": [0, 99], "missing": [-999]},
+            {"name": "job", "kind": "categorical", "values": ["a", "b"], "missing": ["none"]},
+        ],
+    }
+)
+
+
+def found(*tables, quoting=False):
+    """The sentences about tables that follow each other."""
+    counts = Unread(SCHEMA)
+    for rows in tables:
+        table = pl.DataFrame(rows, schema={"age": pl.String, "job": pl.String}, orient="row")
+        counts.add(table, encode(table, SCHEMA))
+    return counts.sentences(quoting=quoting)
+
+
+SOUND, MARKED, BLANK, ODD = ("5", "a"), ("-999.0", "none"), (None, ""), ("five", "c")
+
+
+def test_nothing_is_said_about_sound_columns():
+    assert found() == []
+    assert found([SOUND] * 20) == []
+    assert found([SOUND] * 11 + [ODD] * 9) == []
+    assert found([BLANK] * 9) == []  # too few to be strange
+
+
+@pytest.mark.parametrize("rows", [MARKED, BLANK])
+def test_marks_and_blanks_are_missing(rows):
+    assert found([rows] * 10 + [SOUND] * 10) == [
+        "50% of the values of 'age' are missing.",
+        "50% of the values of 'job' are missing.",
+    ]
+
+
+def test_other_words_are_quoted_if_they_may_be():
+    age, job = found([ODD] * 2 + [MARKED], quoting=True)
+    assert age.startswith("67% of the values of 'age' are no number, such as 'five': the schema")
+    assert job == (
+        "67% of the values of 'job' are no category of the model, such as 'c': it has 'a', 'b'."
+    )
+    assert "five" not in "".join(found([ODD]))
+
+
+def test_tables_that_follow_each_other_are_one_table(monkeypatch):
+    rows = [SOUND, ODD, MARKED, ("six", "d"), ODD, BLANK, ("six", "d"), ("six", "e"), ODD]
+    whole = found(rows, quoting=True)
+    assert "'five', 'six'" in whole[0]
+    for cut in range(len(rows) + 1):
+        assert found(rows[:cut], rows[cut:], quoting=True) == whole
+    monkeypatch.setattr(unread, "_MOST_WORDS", 1)  # others are counted, but not named
+    assert (
+        "67% of the values of 'age' are no number, such as 'five': the"
+        in found(rows[:2], rows[2:], quoting=True)[0]
+    )
