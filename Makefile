@@ -35,9 +35,9 @@ $(LOWEST)/installed: pyproject.toml constraints/lowest.txt
 	@touch $@
 
 # The CPU build of torch; a plain "torch" may pull gigabytes.
-$(VENV)/installed-torch: $(VENV)/installed
+$(VENV)/installed-bench: $(VENV)/installed
 	$(BIN)/pip install --quiet torch==2.13.0
-	$(BIN)/pip install --quiet --editable '.[torch,fast]'
+	$(BIN)/pip install --quiet --editable '.[bench]'
 	@touch $@
 
 demo: $(VENV)/installed  ## Train, certify and report a private fair model on Adult
@@ -90,8 +90,8 @@ report-picture: $(VENV)/installed  ## Write docs/report.png (installs chromium w
 	command -v chromium > /dev/null || { apt-get update && apt-get install -y chromium; }
 	$(BIN)/python scripts/report_picture.py
 
-bench: $(VENV)/installed-torch  ## Compare the speed of DP-SGD with Opacus, in one run
-	$(BIN)/python benchmarks/dpsgd_vs_opacus.py
+bench: $(VENV)/installed-bench  ## Compare speed and memory with other libraries (20 minutes) and write docs/performance.md
+	$(BIN)/python -m benchmarks.bench
 
 clean:  ## Remove everything that make created
-	rm -rf $(VENV) $(LOWEST) $(CLEAN) dist dpfair-demo .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(LOWEST) $(CLEAN) dist dpfair-demo .bench .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,1 @@
+"""What dpfair costs, and what others cost. Not part of the wheel."""

@@ -1,0 +1,86 @@
+"""Bare loops over a design's rows: what no gradient step can avoid, and nothing else.
+
+One looks up the weights of a row's cells and multiplies its dense numbers, one looks up the
+logistic function, and one adds to the sums of the cells and of the dense numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from benchmarks.bench.contenders.descent_steps import BATCH, STEPS, adult_half
+from benchmarks.bench.contenders.full_batch import binned_rows
+from benchmarks.bench.inputs import SEED, Inputs
+from benchmarks.bench.task import Call, repeated
+from dpfair.learners.design import Design
+from dpfair.learners.logistic_table import logistic_table
+
+
+def full_batch(inputs: Inputs) -> Call:
+    """All rows, once."""
+    rows, _, theta = binned_rows(inputs)
+    return loops(rows, theta, [np.arange(len(rows))], inputs.rows)
+
+
+def batches(inputs: Inputs) -> Call:
+    """The rows of Poisson batches, which were sampled beforehand."""
+    rows, _, _ = adult_half()
+    rng = np.random.default_rng(SEED)
+    masks = rng.random((STEPS, len(rows)), dtype=np.float32) < BATCH / len(rows)
+    return loops(rows, rng.normal(size=rows.width), list(map(np.flatnonzero, masks)), STEPS)
+
+
+def loops(rows: Design, theta: Any, batches: Sequence[Any], units: int) -> Call:
+    """The three loops over every batch."""
+    table, width = rows.cell_table(theta), rows.dense.shape[1]
+    starts, weights = rows.look_ups.starts.astype(np.uint64), theta[:width]
+    sums, dense_sums, kept = np.zeros(len(table)), np.zeros(width), np.empty(256)
+    points, reach, per_unit = logistic_table()
+    scores = np.clip(rows.wide_scores(theta), -reach, reach)
+    places = ((scores + reach) * per_unit).astype(np.uint32)
+
+    def run(batches: Sequence[Any]) -> None:
+        for chosen in batches:
+            looked_up(chosen, rows.codes, starts, table, rows.dense, weights, kept)
+            function(chosen, places, points, kept)
+            added(chosen, rows.codes, starts, sums, rows.dense, dense_sums)
+
+    run([batches[0][:10]])
+    return repeated(lambda: run(batches), units)
+
+
+@njit(nogil=True, error_model="numpy")
+def looked_up(
+    chosen: Any, codes: Any, starts: Any, table: Any, dense: Any, weights: Any, kept: Any
+) -> None:
+    """Scores, of which the last ones are kept."""
+    for i in range(len(chosen)):
+        row, total = chosen[i], 0.0
+        for j in range(codes.shape[1]):
+            total += table[starts[j] + codes[row, j]]
+        for j in range(dense.shape[1]):
+            total += weights[j] * dense[row, j]
+        kept[i & 255] = total
+
+
+@njit(nogil=True, error_model="numpy")
+def function(chosen: Any, places: Any, points: Any, kept: Any) -> None:
+    """Values between two points of the table."""
+    for i in range(len(chosen)):
+        place = places[chosen[i]]
+        kept[i & 255] = points[place, 0] + points[place, 1]
+
+
+@njit(nogil=True, error_model="numpy")
+def added(chosen: Any, codes: Any, starts: Any, sums: Any, dense: Any, dense_sums: Any) -> None:
+    """Sums of the cells and of the dense numbers."""
+    for i in range(len(chosen)):
+        row = chosen[i]
+        for j in range(codes.shape[1]):
+            sums[starts[j] + codes[row, j]] += i
+        for j in range(dense.shape[1]):
+            dense_sums[j] += i * dense[row, j]
