@@ -28,7 +28,7 @@ LAYERS = [
     ["datasets"],
     ["data"],
     ["privacy"],
-    ["errors", "validate", "files"],
+    ["errors", "validate", "files", "registry"],
 ]
 FORBIDDEN = [("privacy", "fairness"), ("privacy", "learners"), ("fairness", "learners")]
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfair import validate
+from dpfair.data.containers import column_name
 from dpfair.data.encode import level_codes
 from dpfair.errors import InputError
 from dpfair.fairness.bounds.bands import fixed_accuracy, fixed_bound
@@ -20,7 +21,7 @@ from dpfair.fairness.rates import Interval
 from dpfair.fairness.release import HALF, Release, dependence_of
 from dpfair.fairness.undeclared import undeclared_shares
 from dpfair.methods.base import PrivateClassifier
-from dpfair.methods.inputs import column_name, label_column
+from dpfair.methods.inputs import label_column
 from dpfair.methods.limits import round_up_digits
 from dpfair.models.file import model_digest
 from dpfair.privacy.accountants import MAX_EPSILON
@@ -55,7 +56,7 @@ def evaluate(
     Records of an undeclared group or label are left out and counted; ``strict`` refuses them.
     """
     counts = DecisionCounts(model)
-    counts.add(model.new_records(X, sensitive_features, known=False), y)
+    counts.add(model.records_of(X, sensitive_features), y)
     return counts.metrics(strict=strict)
 
 
@@ -177,7 +178,7 @@ def evaluate_privately(
     """
     plan, unit = _plan(model, epsilon), None if model.unit is None else column_name(X, model.unit)
     payment = _payment(model, plan, noise_source(random_state), ledger, unit)
-    records = model.new_records(X, sensitive_features, known=False)
+    records = model.records_of(X, sensitive_features)
     labels = level_codes(label_column(y, len(records)), model.schema_.label)
     counted = records.with_labels(labels)
     if counted.units is not None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import polars as pl
 import pytest
@@ -49,8 +51,8 @@ class CountingLearner(LogisticLearner):
 class CountingClassifier(PrivateFairClassifier):
     """A method that notes every table that it encodes."""
 
-    def new_records(self, X, *how, **more):
-        records = super().new_records(X, *how, **more)
+    def records_of(self, X, *how):
+        records = super().records_of(X, *how)
         SEEN.append(f"encode {len(records)}")
         return records
 
@@ -261,3 +263,15 @@ def test_whole_numbers_stay_numbers_as_ids(folder, capsys, tmp_path):
         assert json.loads(typed(capsys, *ask, "--format", "jsonl")[1].splitlines()[7])["id"] == 7
         typed(capsys, *ask, "--out", tmp_path / "d.parquet")
         assert pl.read_parquet(tmp_path / "d.parquet")["id"].dtype == pl.Int64
+
+
+def test_to_decide_imports_neither_scipy_nor_an_accountant(folder, tmp_path):
+    heavy = ("scipy", "sklearn", "pandas", "dp_accounting", "joblib")
+    words = ["predict", str(folder / "fair.dpfair"), str(folder / "loans.csv")]
+    words += ["--out", str(tmp_path / "d.csv")]
+    code = (
+        f"import sys; from dpfair import cli; assert cli.run({words}) == 0;"
+        f"print([name for name in {heavy} if name in sys.modules])"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout == "[]\n"

@@ -9,10 +9,10 @@ from scipy.special import expit
 from dpfair import InputError
 from dpfair.data.encode import encode
 from dpfair.learners.block_scorer import BlockScorer
+from dpfair.learners.detail import MAX_BLOCKS
 from dpfair.learners.features import coarse_codes, coarse_sizes, feature_count
 from dpfair.learners.grouping import Grouping
 from dpfair.learners.scorer import LinearScorer
-from dpfair.learners.screening import MAX_BLOCKS
 
 
 @pytest.fixture

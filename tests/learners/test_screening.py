@@ -7,10 +7,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from dpfair.learners.detail import Detail
+from dpfair.learners.detail import MAX_BLOCKS, Detail
 from dpfair.learners.screening import (
     LARGE_EFFECT,
-    MAX_BLOCKS,
     best_blocks,
     candidate_pairs,
     importance,

@@ -362,7 +362,8 @@ def test_a_missing_file_or_a_directory_is_one_sentence(tmp_path):
     [
         (3, "use dpfair 0.1.0, which wrote it, or fit"),
         (5, "other coins, and some of them other decisions: use dpfair 0.1.0, which wrote it"),
-        (7, "Use the dpfair that wrote it"),
+        (6, "does not say what its scorer is: use dpfair 0.1.0, which wrote it"),
+        (8, "Use the dpfair that wrote it"),
     ],
 )
 def test_another_version_is_refused_with_what_to_do(version, advice, content, tmp_path):

@@ -143,7 +143,7 @@ def shown_of(model: Any, canary: Table) -> Iterator[float]:
     if hasattr(model, "predict_proba"):
         yield float(model.predict_proba(canary.X)[0, 1])
     if hasattr(model, "fitted_"):
-        records = model.new_records(canary.X, known=False)
+        records = model.records_of(canary.X)
         [score] = model.scorer_.scores(records.in_first_group())
         yield float(score)
         for name, release in model.fitted_.releases.items():

@@ -79,7 +79,7 @@ class Decisions:
     def look(self, frame: pl.DataFrame) -> Piece:
         """Encode the rows that follow, and count what has to be said about them."""
         table = frame.select(self.names)
-        records = self.fitted.new_records(table, known=False)
+        records = self.fitted.records_of(table)
         self.unread.add(table, records)
         ids = None if self.id_column is None else frame[self.id_column]
         if ids is not None:

@@ -71,7 +71,7 @@ def evaluate(
     if strict and private_epsilon is not None:
         raise InputError("--strict would tell what is in DATA without paying: leave it out.")
     with working("reading the model"):
-        fitted = deciding_model(model, learner)
+        fitted = deciding_model(model, learner, whole=True)
     if private_epsilon is not None:
         earlier = kept_numbers(to, lambda: check_budget(fitted, epsilon=private_epsilon, ledger=to))
         if earlier is not None:
@@ -98,7 +98,7 @@ def evaluate(
     counts, odd = DecisionCounts(fitted), Unread(fitted.schema_)
 
     def count(frame: pl.DataFrame) -> None:
-        records = fitted.new_records(frame.select(names), known=False)
+        records = fitted.records_of(frame.select(names))
         odd.add(frame, records)
         counts.add(records, frame[label])
 

@@ -18,8 +18,17 @@ def read_model(path: Path, learner: str | None = None) -> Any:
     return load_model(path, learner=named_learner(learner))
 
 
-def deciding_model(path: Path, learner: str | None = None) -> Any:
-    """A model that can decide about records by its file (and its learner) alone."""
+def deciding_model(path: Path, learner: str | None = None, *, whole: bool) -> Any:
+    """What decides about records, by a file (and its learner) alone.
+
+    ``whole`` asks for the whole model; to decide one record after the other takes less.
+    """
+    if learner is None and not whole:
+        from dpfair.models.deciding import read_decider
+
+        decider = read_decider(path)
+        if decider is not None:
+            return decider
     model = read_model(path, learner)
     if "classifier" in model.get_params(deep=False):
         raise InputError(

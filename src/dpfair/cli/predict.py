@@ -77,14 +77,13 @@ def predict(
     from dpfair.cli.deciding import Decisions, in_background
 
     with working("reading the model"):
-        fitted = deciding_model(model, learner)
+        fitted = deciding_model(model, learner, whole=batch)
     _check_batch(fitted, batch=batch)
     table = some_rows_at_a_time(data, fitted.schema_.file)
     if id_column is not None and id_column not in table.columns:
         guess = validate.did_you_mean(id_column, table.columns)
         raise InputError(f"The table has no column {id_column!r} for --id{guess}.")
-    unit = None if fitted.unit is None else str(fitted.unit_name)
-    needed = needed_names(fitted.schema_, unit)
+    needed = needed_names(fitted.schema_, None if fitted.unit is None else str(fitted.unit))
     decisions, about = Decisions(fitted, needed, id_column), dict[str, Any]()
     frames = table.frames([*needed, *([] if id_column is None else [id_column])])
     with working("deciding"):

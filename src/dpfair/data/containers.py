@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ __all__ = [
     "NamedArray",
     "as_series",
     "column_array",
+    "column_name",
     "column_names",
     "get_column",
     "missing_column",
@@ -103,6 +105,19 @@ delimiter = ':' in the [file] table of the schema."
     close = get_close_matches(str(name).strip().lower(), [n.strip().lower() for n in names], 1, 0.8)
     meant = [n for n in names if close and n.strip().lower() == close[0]]
     return SchemaError(f"{text} Did you mean {meant[0]!r}?" if meant else text)
+
+
+def column_name(table: Any, column: str | int) -> str:
+    """A column given by name or position, as a name of the table."""
+    names = column_names(table)
+    name = (
+        names[int(column)]
+        if isinstance(column, Integral) and -len(names) <= column < len(names)
+        else column
+    )
+    if name not in names:
+        raise missing_column(column, names)
+    return str(name)
 
 
 def take_rows(table: Any, rows: NDArray[np.int64]) -> Any:

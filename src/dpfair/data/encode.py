@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from dpfair.data.buckets import BUCKETS, word_bucket
 from dpfair.data.columns import Categorical, Levels
 from dpfair.data.compact import Numbers
-from dpfair.data.containers import get_column, row_count
+from dpfair.data.containers import column_name, get_column, row_count
 from dpfair.data.numbers import column_numbers
 from dpfair.data.records import Codes, Records, smallest
 from dpfair.data.schema import Schema
@@ -126,3 +126,11 @@ def level_codes(values: Any, outcome: Levels) -> NDArray[np.int64]:
     Training leaves such records out and counts them apart; prediction refuses undeclared groups.
     """
     return coded(values, outcome.values, lambda words: words.codes(outcome.values, other=-1))
+
+
+def unit_texts(table: Any, unit: str | int | None) -> NDArray[Any] | None:
+    """Who every record belongs to, as text; None if every record is a person."""
+    if unit is None:
+        return None
+    words = as_words(get_column(table, column_name(table, unit)))
+    return np.array([*words.words, None], dtype=object).take(words.places)

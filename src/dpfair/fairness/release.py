@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpfair.errors import InputError
 from dpfair.fairness.rates import NoisyRate
+from dpfair.fairness.rules import MAX_BINS
 
 __all__ = [
     "HALF",
@@ -29,8 +30,6 @@ UNDECLARED = ("group", "label")
 """The undeclared parts of a record that have extra cells, in the order of the cells."""
 
 REUSED = "the counted records also trained the scorer"
-
-MAX_BINS = 1000
 
 Floats = NDArray[np.float64]
 

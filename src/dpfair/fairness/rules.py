@@ -10,6 +10,9 @@ from dpfair.errors import InputError
 
 TARGETS = ("midpoint", "lower", "upper", "majority")
 
+MAX_BINS = 1000
+"""Of the scores of a group; a rule has one step less at most."""
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 

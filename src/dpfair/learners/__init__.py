@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from dpfair.learners.blocks import BlockLearner
-from dpfair.learners.boosting import BoostingLearner
-from dpfair.learners.logistic import LogisticLearner
+from dpfair.registry import Registry
 
 __all__ = ["LEARNERS"]
 
-LEARNERS: dict[str, type[Any]] = {
-    "logistic": LogisticLearner,
-    "boosting": BoostingLearner,
-    "blocks": BlockLearner,
-}
+LEARNERS: Registry[type[Any]] = Registry(
+    "dpfair.learners",
+    {
+        "logistic": "logistic:LogisticLearner",
+        "boosting": "boosting:BoostingLearner",
+        "blocks": "blocks:BlockLearner",
+    },
+)
 """The learners by the names that files and the command line use. One line is one learner."""

@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 from dpfair.data.records import Records
 from dpfair.data.schema import Schema
 from dpfair.errors import InputError
-from dpfair.learners.detail import MOST
+from dpfair.learners.detail import MAX_BLOCKS, MOST
 from dpfair.learners.features import coarse_sizes
 from dpfair.learners.grouping import Block, Grouping
 from dpfair.learners.protocols import Tensors
-from dpfair.learners.scorer import LinearScorer, in_parts
-from dpfair.learners.screening import MAX_BLOCKS
+from dpfair.learners.scorer import LinearScorer, in_parts, probabilities
 
 __all__ = ["BlockScorer"]
 
@@ -61,6 +60,11 @@ class BlockScorer:
             raise InputError(f"Expected {last[-1]} finite numbers for the cells of its blocks.")
         return cls(linear, grouping, blocks, tuple(np.split(cells, last[:-1])))
 
+    @property
+    def form(self) -> tuple[str, Schema]:
+        """That of the linear scorer."""
+        return self.linear.form
+
     def tensors(self) -> Tensors:
         """The linear weights; the group of every bin, the columns of every block, its cells."""
         if self.grouping is None:
@@ -76,10 +80,7 @@ class BlockScorer:
 
     def scores(self, records: Records) -> Float64:
         """The estimated probability of the positive label, per record."""
-        from scipy.special import expit
-
-        probabilities: Float64 = expit(in_parts(self._odds, records))
-        return probabilities
+        return probabilities(in_parts(self._odds, records))
 
     def _odds(self, records: Records) -> Float64:
         odds = self.linear.log_odds(records)

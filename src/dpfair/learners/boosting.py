@@ -153,10 +153,10 @@ class BoostingLearner(BoostingSettings, BaseEstimator):  # type: ignore[misc]
 
     def restore(self, schema: Schema, tensors: Tensors) -> BoostedScorer:
         """The scorer of a file."""
-        linear = self._linear.restore(schema, {k: v for k, v in tensors.items() if k != "leaves"})
-        if "leaves" not in tensors:
-            raise InputError("It does not hold the weights of a model.")
-        return BoostedScorer(linear, RandomTrees(schema, self.trees, self.depth), tensors["leaves"])
+        scorer = BoostedScorer.from_tensors(schema, "binned", tensors)
+        if scorer.structure != RandomTrees(schema, self.trees, self.depth):
+            raise InputError("Its trees are not those of its settings.")
+        return scorer
 
 
 def boost(

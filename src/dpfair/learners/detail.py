@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["MOST", "Detail"]
+__all__ = ["MAX_BLOCKS", "MAX_PAIRS", "MOST", "Detail"]
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,12 @@ class Detail:
 
 
 FEWEST, MOST = Detail(6, 4, 6, 4), Detail(12, 8, 12, 20)
+
+MAX_PAIRS = 66
+"""So many pairs are screened at most: those of twelve columns."""
+
+MAX_BLOCKS = MAX_PAIRS + MOST.triples
+"""So many blocks a model has at most."""
 
 
 def _within(least: int, wanted: float, most: int) -> int:

@@ -20,13 +20,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from dpfair.errors import InputError
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 __all__ = ["Column", "LookUps", "on_grid"]
 
@@ -133,6 +135,8 @@ class LookUps:
     @cached_property
     def _of_cells(self) -> csr_array:
         """Which places belong to a cell: ones, [cell, place]."""
+        from scipy.sparse import csr_array  # scores need no sums, and no SciPy
+
         count, most = self.members.shape
         places, ones = np.repeat(np.arange(count), most), np.ones(count * most, dtype=np.int64)
         shape = (self.cells + 1, count)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpfair.data.records import Records
 from dpfair.data.schema import Schema
-from dpfair.privacy.events import DpEvent
-from dpfair.privacy.ledger import Receipt
+
+if TYPE_CHECKING:
+    from dpfair.privacy.events import DpEvent
+    from dpfair.privacy.ledger import Receipt
 
 __all__ = ["Learner", "Progress", "Scorer", "Tensors", "Training", "TrainingBudget"]
 

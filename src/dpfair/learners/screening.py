@@ -9,24 +9,19 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfair.learners.detail import MOST, Detail
+from dpfair.learners.detail import MAX_PAIRS, MOST, Detail
 from dpfair.learners.grouping import Block
 from dpfair.learners.visits import Interaction
 
 __all__ = [
     "EFFECT",
     "LARGE_EFFECT",
-    "MAX_BLOCKS",
     "best_blocks",
     "candidate_pairs",
     "importance",
     "interacts",
     "pair_count",
 ]
-
-_PAIRS = 66
-MAX_BLOCKS = _PAIRS + MOST.triples
-"""How many blocks a model has at most."""
 
 # Triples are made of this many columns.
 _COLUMNS = 12
@@ -45,7 +40,7 @@ def pair_count(columns: int) -> int:
     >>> pair_count(8), pair_count(100)
     (28, 66)
     """
-    return min(_PAIRS, comb(columns, 2))
+    return min(MAX_PAIRS, comb(columns, 2))
 
 
 def importance(masses: Sequence[Float64], weights: Sequence[Float64]) -> Float64:
@@ -65,10 +60,10 @@ def candidate_pairs(importances: Float64) -> list[Block]:
     [(1, 2), (0, 1), (0, 2)]
     """
     # A pair with a later column is behind as many pairs as columns are before that one.
-    columns = np.argsort(-importances, kind="stable")[: _PAIRS + 1].tolist()
+    columns = np.argsort(-importances, kind="stable")[: MAX_PAIRS + 1].tolist()
     pairs = [(min(pair), max(pair)) for pair in combinations(columns, 2)]
     ranked = sorted(pairs, key=lambda pair: -importances[pair[0]] * importances[pair[1]])
-    return list(ranked[:_PAIRS])
+    return list(ranked[:MAX_PAIRS])
 
 
 def interacts(found: Mapping[Block, Interaction], evidence: float, effect: float = EFFECT) -> bool:

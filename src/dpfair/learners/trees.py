@@ -15,7 +15,7 @@ from dpfair.data.schema import Schema
 from dpfair.errors import InputError
 from dpfair.learners.features import coarse_codes, coarse_sizes
 from dpfair.learners.protocols import Tensors
-from dpfair.learners.scorer import LinearScorer, in_parts
+from dpfair.learners.scorer import LinearScorer, in_parts, probabilities
 from dpfair.privacy.noise import Noise
 
 __all__ = ["BoostedScorer", "RandomTrees"]
@@ -96,16 +96,29 @@ class BoostedScorer:
         if self.values.shape != expected or not np.isfinite(self.values).all():
             raise InputError(f"Expected finite leaf values of shape {expected}.")
 
+    @classmethod
+    def from_tensors(cls, schema: Schema, features: str, tensors: Tensors) -> BoostedScorer:
+        """The scorer of a file; the number of leaves says how deep its trees are."""
+        weights = {name: tensor for name, tensor in tensors.items() if name != "leaves"}
+        linear = LinearScorer.from_tensors(schema, features, weights)
+        if "leaves" not in tensors or tensors["leaves"].ndim != 2:
+            raise InputError("It does not hold the leaves of trees.")
+        trees, leaves = tensors["leaves"].shape
+        structure = RandomTrees(schema, trees, leaves.bit_length() - 1)
+        return cls(linear, structure, tensors["leaves"])
+
+    @property
+    def form(self) -> tuple[str, Schema]:
+        """That of the linear scorer."""
+        return self.linear.form
+
     def tensors(self) -> Tensors:
         """The weights of the linear part, and the numbers of the leaves."""
         return {**self.linear.tensors(), "leaves": self.values}
 
     def scores(self, records: Records) -> NDArray[np.float64]:
         """The estimated probability of the positive label, per record."""
-        from scipy.special import expit
-
-        probabilities: NDArray[np.float64] = expit(in_parts(self._odds, records))
-        return probabilities
+        return probabilities(in_parts(self._odds, records))
 
     def _odds(self, records: Records) -> NDArray[np.float64]:
         odds, codes = self.linear.log_odds(records), self.structure.codes(records)

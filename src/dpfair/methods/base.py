@@ -28,6 +28,7 @@ from dpfair.certificate.privacy import (
     counted_records,
 )
 from dpfair.certificate.search import search_of, winners_certificate
+from dpfair.data.containers import column_name
 from dpfair.data.describe import facts_phrase, found_phrases
 from dpfair.data.in_parts import InParts
 from dpfair.data.schema import Schema
@@ -40,14 +41,11 @@ from dpfair.errors import (
 )
 from dpfair.fairness.coins import COINS
 from dpfair.fairness.release import REUSED, UNDECLARED, dependence_of
-from dpfair.methods.deciding import DecisionMaker
 from dpfair.methods.divided import is_divided, refuse_apart
 from dpfair.methods.fitted import Fitted
-from dpfair.methods.inputs import (
-    MAX_GROUPS,
-    column_name,
-)
+from dpfair.methods.inputs import MAX_GROUPS
 from dpfair.methods.limits import check_plan
+from dpfair.methods.predicting import Predicting
 from dpfair.methods.progress import progress_bar, stage
 from dpfair.methods.settings import NestedSettings
 from dpfair.methods.training import DISCOVER, TRAIN, Training, check_learner
@@ -65,7 +63,7 @@ __all__ = ["PrivateClassifier"]
 class PrivateClassifier(
     NestedSettings,
     Training,
-    DecisionMaker,
+    Predicting,
     ClassifierMixin,  # type: ignore[misc]
     BaseEstimator,  # type: ignore[misc]
 ):

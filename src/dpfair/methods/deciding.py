@@ -1,114 +1,57 @@
-"""From a fitted model to decisions: what is the same for every method."""
+"""From encoded records to decisions: the same for a fitted model and for one from a file."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
-from dpfair.data.containers import row_count
-from dpfair.data.words import as_words
+from dpfair.data.schema import Schema
 from dpfair.fairness.coins import decide
-from dpfair.fairness.release import Release
-from dpfair.fairness.rules import Rule
-from dpfair.learners.protocols import Scorer
-from dpfair.methods.fitted import Fitted
-from dpfair.methods.inputs import label_column
-from dpfair.methods.reading import TableReader
-from dpfair.methods.undecided import undecided_reasons
 
-__all__ = ["DecisionMaker"]
+if TYPE_CHECKING:
+    from dpfair.fairness.rules import Rule
+    from dpfair.learners.protocols import Scorer
+
+__all__ = ["Deciding"]
 
 
-class DecisionMaker(TableReader):
-    """Predictions, decisions and scores of a model that has ``fitted_`` and ``classes_``."""
+class Deciding:
+    """Decisions about encoded records, by a scorer and a rule."""
 
-    fitted_: Fitted
-    classes_: NDArray[Any]
+    schema_: Schema
     coins: str = "keyed"
+
+    @property
+    def scorer_(self) -> Scorer:
+        """From records to scores."""
+        raise NotImplementedError
+
+    @property
+    def rule_(self) -> Rule | None:
+        """From scores to acceptance probabilities; None if a score above one half is accepted."""
+        raise NotImplementedError
+
+    @property
+    def coin_key(self) -> bytes:
+        """The key of the decision coins."""
+        raise NotImplementedError
 
     @property
     def needs_groups(self) -> bool:
         """Whether a decision depends on the group by more than a feature: a rule asks for it."""
         return self.rule_ is not None and self.schema_.sensitive is not None
 
-    def undecided(self, X: Any, sensitive_features: Any = None) -> NDArray[Any]:
-        """Why each record has no decision; an empty text if it has one.
-
-        A record of a blank or undeclared group has none, if the model has a rule for every group.
-        """
-        table = self._new_table(X, sensitive_features)
-        sensitive = self.schema_.sensitive
-        if sensitive is None or not self.needs_groups:
-            return np.full(row_count(table), "", dtype=object)
-        return undecided_reasons(table, sensitive, sensitive_features)
-
-    def predict_proba(self, X: Any, sensitive_features: Any = None) -> NDArray[np.float64]:
-        """The probabilities of rejection and acceptance.
-
-        With a rule these are exact, over its coins; without one they are estimates.
-        """
-        accept = self._acceptance(self._decidable(X, sensitive_features))
-        return np.stack([1 - accept, accept], axis=1)
-
-    def predict(self, X: Any, sensitive_features: Any = None) -> NDArray[Any]:
-        """The decisions, as class labels."""
-        decisions = self.decide(self._decidable(X, sensitive_features))
-        return self.classes_[decisions]
-
     def decide(self, records: Any) -> NDArray[np.int64]:
         """The decisions about encoded records: 1 for accepted."""
         return self._decide(records, self._scores(records))
 
-    def decide_all(
-        self, X: Any, sensitive_features: Any = None
-    ) -> tuple[NDArray[Any], NDArray[np.float64]]:
-        """The decisions with their probabilities of acceptance, encoding and scoring once."""
-        decisions, chances = self.decide_records(self._decidable(X, sensitive_features))
-        return self.classes_[decisions], chances
-
     def decide_records(self, records: Any) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """The same for encoded records; a decision is 1 for accepted."""
+        """The same with their probabilities of acceptance, scoring once."""
         scores = self._scores(records)
         return self._decide(records, scores), self._chances(records, scores)
-
-    def score(self, X: Any, y: Any, sensitive_features: Any = None) -> float:
-        """The share of records whose decision equals their label."""
-        decisions = self.predict(X, sensitive_features=sensitive_features)
-        decided, true = as_words(decisions), as_words(label_column(y, len(decisions)))
-        return float(np.mean(decided.codes(true.words, other=-1) == true.places))
-
-    @property
-    def scorer_(self) -> Scorer:
-        """From records to scores."""
-        return self._part("scorer")  # type: ignore[no-any-return]
-
-    @property
-    def rule_(self) -> Rule | None:
-        """From scores to acceptance probabilities; None if a score above one half is accepted."""
-        return self._part("rule")  # type: ignore[no-any-return]
-
-    @property
-    def release_(self) -> Release:
-        """The table that the scores were counted in."""
-        releases = self._part("releases")
-        if "count" not in releases:
-            raise AttributeError("This model released no table of scores.")
-        return releases["count"]  # type: ignore[no-any-return]
-
-    def _part(self, name: str) -> Any:
-        # An AttributeError, as for any attribute that a fit has not set.
-        return getattr(self.fitted_, name)
-
-    def _acceptance(self, records: Any) -> NDArray[np.float64]:
-        return self._chances(records, self._scores(records))
-
-    def _decidable(self, X: Any, sensitive_features: Any) -> Any:
-        check_is_fitted(self)
-        return self.new_records(X, sensitive_features, known=self.needs_groups)
 
     def _scores(self, records: Any) -> NDArray[np.float64]:
         """The scores; that of a record of no declared group is the mean over all groups.
@@ -132,10 +75,4 @@ class DecisionMaker(TableReader):
     def _decide(self, records: Any, scores: NDArray[np.float64]) -> NDArray[np.int64]:
         if self.rule_ is None:
             return (scores > 0.5).astype(np.int64)
-        return decide(
-            self.rule_,
-            records,
-            scores,
-            coins=self.coins,
-            key=self.fitted_.coin_key,
-        )
+        return decide(self.rule_, records, scores, coins=self.coins, key=self.coin_key)

@@ -16,16 +16,15 @@ from dpfair.data.columns import Levels
 from dpfair.data.containers import (
     as_series,
     column_array,
+    column_name,
     column_names,
     get_column,
-    missing_column,
     plain_array,
     row_count,
     sound_table,
 )
 from dpfair.data.proposal import infer_levels, infer_schema
 from dpfair.data.schema import Schema
-from dpfair.data.words import as_words
 from dpfair.errors import InputError, PrivacyLeakWarning, SchemaError, warn
 from dpfair.methods.parameters import Sensitive
 from dpfair.methods.positions import array_groups, has_array_names
@@ -34,14 +33,12 @@ __all__ = [
     "MAX_GROUPS",
     "check_table",
     "class_values",
-    "column_name",
     "declared_schema",
     "free_name",
     "inferred_schema",
     "label_array",
     "label_classes",
     "label_column",
-    "unit_texts",
     "unreviewed",
 ]
 
@@ -123,14 +120,6 @@ def free_name(name: str, taken: Collection[str]) -> str:
     return name
 
 
-def unit_texts(table: Any, unit: str | int | None) -> NDArray[Any] | None:
-    """Who every record belongs to, as text; None if every record is a person."""
-    if unit is None:
-        return None
-    words = as_words(get_column(table, column_name(table, unit)))
-    return np.array([*words.words, None], dtype=object).take(words.places)
-
-
 def check_table(estimator: Any, X: Any, *, reset: bool, by_name: bool = False) -> Any:
     """A table of a sound form; scikit-learn remembers its columns, or compares them.
 
@@ -155,19 +144,6 @@ def check_table(estimator: Any, X: Any, *, reset: bool, by_name: bool = False) -
     if not column_names(table):
         raise InputError("Found array with 0 feature(s): the table has no columns.")
     return table
-
-
-def column_name(table: Any, column: str | int) -> str:
-    """A column given by name or position, as a name of the table."""
-    names = column_names(table)
-    name = (
-        names[int(column)]
-        if isinstance(column, Integral) and -len(names) <= column < len(names)
-        else column
-    )
-    if name not in names:
-        raise missing_column(column, names)
-    return str(name)
 
 
 def label_column(y: Any, n: int) -> Any:

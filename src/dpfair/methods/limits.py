@@ -21,27 +21,21 @@ from dpfair.fairness.counting import cell_noise
 from dpfair.fairness.dither import GRAIN, MAX_PLACED_BINS, MAX_PLACED_NOISE
 from dpfair.fairness.release import Release
 from dpfair.methods.division import MAX_PLACED_GROUPS
+from dpfair.methods.header_limits import MAX_HEADER
 from dpfair.privacy.events import pure_epsilon
 from dpfair.privacy.plan import FitPlan
 
 __all__ = [
-    "MAX_BYTES",
     "MAX_CELLS",
     "MAX_GROUPS",
-    "MAX_HEADER",
     "MAX_RECORDS",
     "check_charges",
     "check_placed",
     "check_plan",
     "check_release",
-    "check_text",
     "round_up_digits",
 ]
 
-MAX_BYTES = 32 << 20
-# Python needs up to seventy times the length of a text for what it says.
-MAX_HEADER = 4 << 20
-MAX_BRACKETS = 100_000
 MAX_CELLS = 40_000
 MAX_GROUPS = 100
 MAX_RECORDS = 10**9
@@ -98,12 +92,6 @@ def round_up_digits(value: float) -> str:
     """
     digits = Context(prec=3, rounding=ROUND_CEILING).create_decimal(repr(float(value)))
     return f"{float(digits):g}"
-
-
-def check_text(text: str) -> None:
-    """A header that can be read with little memory."""
-    if len(text) > MAX_HEADER or text.count("[") + text.count("{") > MAX_BRACKETS:
-        raise InputError("Its header is too long.")
 
 
 def check_charges(data: dict[str, Any]) -> None:

@@ -19,7 +19,7 @@ from dpfair.certificate.fairness import FairnessClaim
 from dpfair.certificate.parity import parity_claim
 from dpfair.certificate.privacy import PrivacyClaim
 from dpfair.data.columns import Categorical, Levels
-from dpfair.data.containers import get_column, row_count
+from dpfair.data.containers import column_name, get_column, row_count
 from dpfair.data.encode import level_codes
 from dpfair.data.proposal import infer_levels
 from dpfair.data.schema import Schema
@@ -43,7 +43,6 @@ from dpfair.methods.fitted import Fitted
 from dpfair.methods.inputs import (
     MAX_GROUPS,
     check_table,
-    column_name,
     free_name,
     label_array,
 )

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from dpfair.privacy.plan import Watcher
-
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
+
+    from dpfair.privacy.plan import Watcher
 
 __all__ = ["progress_bar", "stage"]
 

@@ -9,20 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from dpfair.data.containers import row_count
-from dpfair.data.encode import encode, level_codes
+from dpfair.data.containers import column_name, row_count
+from dpfair.data.encode import encode, level_codes, unit_texts
 from dpfair.data.records import Records
 from dpfair.data.schema import Schema
 from dpfair.methods.divided import divided_records, divided_schema, is_divided
 from dpfair.methods.inputs import (
     check_table,
     class_values,
-    column_name,
     declared_schema,
     inferred_schema,
     label_array,
     label_column,
-    unit_texts,
     unreviewed,
 )
 from dpfair.methods.parameters import Parameters
@@ -58,6 +56,10 @@ class TableReader(Parameters):
     def public_facts(self, schema: Schema) -> tuple[Assumption, ...]:
         """All exact facts about the records that a fit takes as public."""
         return self.assumes(schema)
+
+    def records_of(self, X: Any, sensitive_features: Any = None) -> Any:
+        """Records to decide about; that of an undeclared group has the code -1."""
+        return self._encode(self._new_table(X, sensitive_features), sensitive_features)
 
     def new_records(self, X: Any, sensitive_features: Any = None, *, known: bool = True) -> Any:
         """Records to decide about; with ``known`` an undeclared group is an error."""

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from dpfair.errors import InputError, ModelFileError
 from dpfair.learners.protocols import Tensors
-from dpfair.methods.limits import MAX_HEADER, check_text
+from dpfair.methods.header_limits import MAX_HEADER, check_text
 from dpfair.models.kinds import kind_of_file
 
 __all__ = ["FORMAT_VERSION", "NotAModelError", "header_text", "read_content", "write_content"]
 
 FORMAT = "dpfair-model"
-FORMAT_VERSION = 6
+FORMAT_VERSION = 7
 
 
 class NotAModelError(InputError):
@@ -102,6 +102,11 @@ def _other_version(header: dict[str, Any]) -> str:
         return (
             f"{found} Its records would get other coins, and some of them other decisions: use "
             f"dpfair {writer}, which wrote it, or fit the model again."
+        )
+    if version == "6":
+        return (
+            f"{found} It does not say what its scorer is: use dpfair {writer}, which wrote it, or "
+            "fit the model again."
         )
     return f"{found} Use the dpfair that wrote it."
 

@@ -8,19 +8,19 @@ no decision changes on another machine, and compared with the derived one.
 
 from __future__ import annotations
 
-import os
 import tempfile
 from pathlib import Path
 from typing import Any
 
-from dpfair.errors import BudgetError, InputError, ModelFileError, ReceiptError
+from dpfair.errors import InputError
 from dpfair.files import write_file
 from dpfair.methods.base import PrivateClassifier
-from dpfair.methods.limits import MAX_BYTES, check_charges, check_release
+from dpfair.methods.limits import check_charges, check_release
 from dpfair.methods.search import PrivateSearchCV
-from dpfair.models.content import NotAModelError, read_content, write_content
+from dpfair.models.content import write_content
+from dpfair.models.deciding_parts import same_rule
 from dpfair.models.header import digest, header_of, release_digest
-from dpfair.models.parts import same_rule
+from dpfair.models.reading import reading
 from dpfair.models.rebuild import derived_rule, rebuild
 
 __all__ = [
@@ -32,18 +32,6 @@ __all__ = [
     "save_model",
     "write_model",
 ]
-
-# What a hostile header can raise in a reader that takes it for an honest one.
-_MALFORMED = (
-    BudgetError,
-    ReceiptError,
-    LookupError,
-    TypeError,
-    ValueError,
-    AttributeError,
-    ArithmeticError,
-    RecursionError,
-)
 
 
 def save_model(model: PrivateClassifier, path: str | Path) -> Path:
@@ -115,33 +103,8 @@ def load_model(path: str | Path, *, classifier: Any = None, learner: Any = None)
     Traceback (most recent call last):
     dpfair.errors.ModelFileError: There is no model file nowhere.dpfair.
     """
-    path = Path(path)
-    name = _printable(str(path))
-    try:
-        size = path.stat().st_size if path.is_file() else None
-    except OSError:
-        size = None
-    if size is None:
-        if os.path.isdir(path):  # also for a name that is too long: Path.is_dir raises then
-            raise ModelFileError(f"{name} is a directory: name a model file.")
-        raise ModelFileError(f"There is no model file {name}.")
-    if size > MAX_BYTES:
-        raise ModelFileError(f"The model file {name} is larger than {MAX_BYTES >> 20} MB.")
-    try:
-        return rebuild(*read_content(path), classifier=classifier, learner=learner)
-    except NotAModelError as error:
-        raise ModelFileError(
-            f"The file {name} is not a model file: it looks like {error}. A model file is what "
-            "dpfair fit --out or save_model writes."
-        ) from error
-    except ModelFileError as error:  # of another version, or not complete without its code
-        found = f"The model file {name} cannot be read here. {_printable(str(error))}"
-        raise type(error)(found) from error
-    except _MALFORMED as error:
-        detail = str(error) if isinstance(error, InputError) else "Its content is malformed."
-        raise ModelFileError(
-            f"The file {name} is not a valid dpfair model. {_printable(detail)}"
-        ) from error
+    with reading(path) as content:
+        return rebuild(*content, classifier=classifier, learner=learner)
 
 
 def model_from_bytes(content: bytes, *, learner: Any = None) -> Any:
@@ -164,9 +127,3 @@ def _check_savable(model: PrivateClassifier) -> None:
             check_release(release, model.schema_)
     if not same_rule(derived_rule(model, model.fitted_).rule, model.fitted_.rule):
         raise InputError("The model's parameters were changed after fit; set them back to save it.")
-
-
-def _printable(text: str) -> str:
-    """One short line, whatever a file says."""
-    plain = "".join(c if c.isprintable() else "?" for c in text[:1000])
-    return plain if len(plain) <= 300 else f"{plain[:300]} ..."

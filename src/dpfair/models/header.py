@@ -12,15 +12,12 @@ from typing import Any
 from dpfair import __version__
 from dpfair.certificate.search import search_of
 from dpfair.learners.protocols import Tensors
+from dpfair.learners.scorers import ScorerForm
 from dpfair.methods.base import PrivateClassifier
 from dpfair.methods.search import SEARCH
 from dpfair.models.content import FORMAT_VERSION, header_text
-from dpfair.models.parts import (
-    classes_to_json,
-    facts_to_json,
-    release_to_json,
-    rule_to_json,
-)
+from dpfair.models.deciding_parts import classes_to_json, rule_to_json
+from dpfair.models.parts import facts_to_json, release_to_json
 from dpfair.models.settings import model_settings
 from dpfair.privacy.ledger import Ledger
 from dpfair.privacy.plan import Budget, FitPlan, Step
@@ -32,6 +29,7 @@ def header_of(model: PrivateClassifier) -> dict[str, Any]:
     """A fitted model as plain data."""
     fitted, ledger = model.fitted_, model.ledger_
     method, settings = model_settings(model)
+    form = ScorerForm.of(fitted.scorer, model.schema_)
     return {
         "version": FORMAT_VERSION,
         "dpfair": __version__,
@@ -45,6 +43,7 @@ def header_of(model: PrivateClassifier) -> dict[str, Any]:
         "row": ledger.row,
         "facts": facts_to_json(ledger.facts),
         "notion": fitted.notion,
+        "scorer": None if form is None else vars(form),
         "releases": {name: release_to_json(r) for name, r in fitted.releases.items()},
         "planned": None if fitted.planned is None else rule_to_json(fitted.planned),
         "rates": None if fitted.rates is None else list(fitted.rates),

@@ -22,14 +22,10 @@ from dpfair.methods.base import PrivateClassifier
 from dpfair.methods.fitted import Fitted
 from dpfair.methods.limits import check_charges, check_placed, check_release
 from dpfair.methods.search import SEARCH, SEARCHING
+from dpfair.models.deciding_parts import classes_from_json, rule_from_json, same_rule
 from dpfair.models.header import header_of, same_text
-from dpfair.models.parts import (
-    classes_from_json,
-    facts_from_json,
-    release_from_json,
-    rule_from_json,
-    same_rule,
-)
+from dpfair.models.parts import facts_from_json, release_from_json
+from dpfair.models.reading import check_entries
 from dpfair.models.settings import model_from_settings
 from dpfair.privacy.assumptions import GROUP_SIZES, Facts
 from dpfair.privacy.events import parts, path_events, pure_epsilon
@@ -38,18 +34,12 @@ from dpfair.privacy.plan import EVERYBODY, Budget, FitPlan
 
 __all__ = ["derived_rule", "rebuild"]
 
-_KEYS = {
-    *("version", "dpfair", "method", "settings", "schema", "classes", "plan", "search", "seeded"),
-    *("row", "facts", "notion", "releases", "planned", "rates", "rule", "coin_key"),
-}
-
 
 def rebuild(
     header: dict[str, Any], tensors: Tensors, *, classifier: Any = None, learner: Any = None
 ) -> PrivateClassifier:
     """The model that a file describes; ``InputError`` if it contradicts itself."""
-    if set(header) != _KEYS or not re.fullmatch(r"[\w.+-]{1,50}", header["dpfair"]):
-        raise InputError("It does not have the entries of a model file.")
+    check_entries(header)
     schema, plan = Schema.from_dict(header["schema"]), _plan(header["plan"])
     if "discover" not in plan and schema.declared() != schema:
         raise InputError("Facts of its schema were found, and no charge paid for that.")

@@ -21,7 +21,6 @@ from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from dpfair import validate
 from dpfair.privacy.discrete_gaussian import discrete_gaussian
@@ -151,6 +150,8 @@ class Noise:
         with self._lock:
             self._forget_after_fork()
             if len(self._normals) < count:
+                from scipy import special  # decisions need no normal numbers, and no SciPy
+
                 self._normals = special.ndtri(self.uniforms(max(count, _BULK)))
             result, self._normals = self._normals[:count], self._normals[count:]
             return result
