@@ -38,7 +38,7 @@ class Registry(MutableMapping[str, T]):
         if isinstance(home, str):
             module, _, found = home.partition(":")
             home = self._homes[name] = getattr(import_module(f"{self._package}.{module}"), found)
-        return home  # type: ignore[return-value]
+        return home
 
     def __setitem__(self, name: str, kind: T) -> None:
         self._homes[name] = kind

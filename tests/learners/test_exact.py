@@ -195,10 +195,11 @@ def test_steps_are_powers_of_two_that_no_sum_can_overflow(norm, multiplier):
 
 
 def test_integer_sums_are_exact_beyond_what_a_float_holds():
-    places = np.zeros(40_000, dtype=np.int64)
-    values = np.full(40_000, 2.0**39 + 1)
-    assert integer_sums(places, values, 2).tolist() == [40_000 * (2**39 + 1), 0]
-    assert int(np.bincount(places, values)[0]) != 40_000 * (2**39 + 1)
+    # Of many chunks: those of a grid are at most 2^30, and one chunk may sum up to 2^53.
+    places = np.zeros(100_000, dtype=np.int64)
+    values = np.full(100_000, 2.0**37 + 1)
+    assert integer_sums(places, values, 2).tolist() == [100_000 * (2**37 + 1), 0]
+    assert int(np.bincount(places, values)[0]) != 100_000 * (2**37 + 1)
 
 
 def test_the_logistic_table_is_close_and_blind_to_neighbours():

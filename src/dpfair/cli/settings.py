@@ -162,14 +162,15 @@ def either(names: Iterable[str]) -> str:
 def _method(name: str) -> PrivateClassifier:
     from dpfair.methods import METHODS
 
-    able = methods_from_tables()
-    if name in able:
-        return able[name]()
     if name in METHODS:
+        model = METHODS[name]()
+        if "classifier" not in model.get_params():
+            return model
         raise InputError(
-            f"The method {name} needs a classifier of yours: use {METHODS[name].__name__} in "
-            f"Python, or --method {either(able)}."
+            f"The method {name} needs a classifier of yours: use {type(model).__name__} in "
+            f"Python, or --method {either(methods_from_tables())}."
         )
+    able = methods_from_tables()
     guess = did_you_mean(name, able)
     raise InputError(f"Expected --method to be {either(able)}, got {name!r}{guess}.")
 

@@ -11,6 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
+from functools import cached_property
 from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -265,22 +266,22 @@ class Schema:
         if len(set(self.crosses)) != len(self.crosses):
             raise SchemaError("The same cross appears twice in the schema.")
 
-    @property
+    @cached_property
     def numeric(self) -> tuple[Numeric, ...]:
         """The numeric features, in order."""
         return tuple(c for c in self.columns if isinstance(c, Numeric))
 
-    @property
+    @cached_property
     def categorical(self) -> tuple[Categorical, ...]:
         """The categorical features, in order."""
         return tuple(c for c in self.columns if isinstance(c, Categorical))
 
-    @property
+    @cached_property
     def unbounded(self) -> bool:
         """Whether bounds or categories of a column are not known."""
         return any(column.unbounded for column in self.columns)
 
-    @property
+    @cached_property
     def open(self) -> bool:
         """Whether a fit can find facts that are not declared."""
         return any(column.open for column in self.columns)

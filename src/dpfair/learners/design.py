@@ -28,9 +28,12 @@ __all__ = ["CHUNK", "LARGEST", "Design", "bounded", "chunks"]
 Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]
 
-CHUNK = 1 << 13
-"""The rows at a time of a large table: arrays of so many numbers stay in the caches, and are small
-enough not to be asked from the system and given back each time."""
+CHUNK = 1 << 15
+"""The rows at a time of a large table: arrays of so many numbers stay in the caches, and calls of
+NumPy for each of them take little of the time."""
+
+# One look-up for all columns is faster than one for each, up to so many codes.
+_FEW = 1 << 13
 
 # Larger numbers carry no information, and products and sums of these are finite in float32.
 # Released parameters beyond this are a run that failed; scores must stay finite.
@@ -234,7 +237,7 @@ class Design:
 
     def _few(self, chunk: slice) -> bool:
         """Whether one look-up for all columns is faster than one for each: that of few rows."""
-        return self.codes[chunk].size <= CHUNK
+        return self.codes[chunk].size <= _FEW
 
     def _places(self, chunk: slice) -> NDArray[np.intp]:
         """The places of some rows in the tables, [joint column, row]."""
