@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from dpfair.errors import InputError
 
@@ -17,6 +18,7 @@ __all__ = [
     "OPEN",
     "check_place",
     "is_ledger",
+    "lock_file",
     "write_file",
     "writing",
 ]
@@ -101,6 +103,18 @@ def is_ledger(place: Path) -> bool:
     with place.open("rb") as file:
         start = file.read(_NUMBER.stop)
     return start.startswith(_SQLITE) and start[_NUMBER] == LEDGER_NUMBER.to_bytes(4, "big")
+
+
+def lock_file(file: IO[bytes]) -> None:
+    """Lock a file until it is closed, or raise ``OSError`` if another process has locked it."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        import msvcrt
+
+        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+    else:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _draft(place: Path) -> Path:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+import time
 
 import polars as pl
 import pytest
@@ -10,6 +14,7 @@ from cli.commands import refused, run
 from sample_tables import LOANS, make_loans
 
 from dpfair import LedgerFile
+from dpfair.privacy.journal import journal_place
 
 distributed = pytest.importorskip("dask.distributed")
 
@@ -49,6 +54,32 @@ def test_a_cluster_gives_the_same_model(folder, scheduler, tmp_path, capsys):
         given = fit_of(folder, folder / data, "--seed", 1, "--out", out, *options)
         assert run(capsys, *given)[0] == 0
     assert files[0].read_bytes() == files[1].read_bytes()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no SIGKILL")
+def test_a_killed_driver_goes_on(folder, scheduler, tmp_path):
+    """The parameters after each step are released values, so they are kept at no cost."""
+    ledger = LedgerFile.create(tmp_path / "a.ledger", 10, 1e-5)
+    place = journal_place(ledger.path, "job")
+    how = ("--ledger", ledger.path, "--key", "job", "--learner", "logistic", "--set", "steps=60")
+    given = fit_of(folder, folder / "parts/*.parquet", *how, "--dask", scheduler)
+    command = [sys.executable, "-m", "dpfair", *map(str, given)]
+    driver = subprocess.Popen(command, stderr=subprocess.PIPE)
+    while not (place.exists() and place.read_bytes().count(b"\n") > 20):
+        assert driver.poll() is None, driver.communicate()
+        time.sleep(0.005)
+    driver.kill()
+    driver.communicate()
+    before = place.read_bytes()
+    assert before.count(b"\n") < 60
+    place.with_name("copy").hardlink_to(place)  # it is removed when the model is kept
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "goes on after its last answer" in done.stderr
+    after = place.with_name("copy").read_bytes()
+    assert after.startswith(before[: before.rindex(b"\n") + 1])
+    drawn = [line for line in after.splitlines() if b'"grid train' in line]
+    assert len(drawn) == 1 + 60  # the bins were found, and every step was drawn, once
+    assert len(ledger.entries) == 1
 
 
 @pytest.mark.slow

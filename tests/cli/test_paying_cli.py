@@ -14,8 +14,10 @@ from dpfair import (
     ChargeTo,
     LedgerFile,
     LogisticLearner,
+    PrivateBoosting,
     PrivateFairClassifier,
     Schema,
+    load_model,
 )
 from dpfair.learners import LEARNERS
 
@@ -132,14 +134,32 @@ def test_an_earlier_result_is_not_taken_for_one_of_other_data(folder, capsys):
     assert json.loads(fit(capsys, "--json", "--out", "n.dpfair")[1])["earlier"] is False
 
 
-def test_a_job_that_crashed_after_paying_is_not_drawn_again(folder, capsys):
-    """The same job from Python pays, and keeps nothing in the ledger."""
+def test_a_job_that_was_interrupted_goes_on(folder, capsys):
+    """The same job from Python pays, and keeps no result in the ledger."""
     payer = ChargeTo("loans.ledger", key="nightly")
     schema = Schema.from_dict(LOANS)
-    PrivateFairClassifier(1, schema=schema, mode="reuse", ledger=payer).fit(*make_loans(400))
-    code, out, err = fit(capsys, "--key", "nightly")
-    assert code == 2
-    assert out == ""
+    model = PrivateFairClassifier(1, schema=schema, mode="reuse", ledger=payer)
+    model.fit(*make_loans(400))
+    with pytest.warns(UserWarning, match="'nightly' was charged before. It goes on after its"):
+        code = fit(capsys, "--key", "nightly", "--out", "m.dpfair")[0]
+    assert code == 0
+    assert len(LedgerFile("loans.ledger").entries) == 1
+    again = load_model("m.dpfair")
+    assert (again.release_.counts == model.release_.counts).all()
+    assert "was done before" in fit(capsys, "--key", "nightly")[2]
+    assert not [*folder.glob("loans.ledger-job-*")]
+
+
+def test_a_job_that_cannot_go_on_is_not_drawn_again(folder, capsys):
+    payer = ChargeTo("loans.ledger", key="nightly")
+    PrivateBoosting(1, schema=Schema.from_dict(LOANS), trees=2, ledger=payer).fit(*make_loans(400))
+    how = ("--method", "boosting", "--set", "trees=2", "--key", "nightly")
+    code, out, err = run(
+        capsys,
+        *("fit", "loans.csv", "--schema", "loans.json", "--epsilon", 1),
+        *("--ledger", "loans.ledger", *how),
+    )
+    assert (code, out) == (2, "")
     assert "'nightly' was charged before" in err
     assert len(LedgerFile("loans.ledger").entries) == 1
 
@@ -322,7 +342,11 @@ def test_what_is_paid_for_is_not_thrown_away(folder, capsys):
 
 
 class Meddling(LogisticLearner):
-    """Makes the ledger file unusable while its scorer scores, when the job is paid."""
+    """Makes the ledger file unusable while its restored scorer scores, when the job is paid."""
+
+    def train(self, *how):
+        scorer = super().train(*how)
+        return SimpleNamespace(tensors=scorer.tensors, scores=scorer.scores)
 
     def restore(self, schema, tensors):
         scorer = super().restore(schema, tensors)

@@ -20,7 +20,7 @@ def visited(draws, multiplier, cells, size, labels, odds, seed=0):
     noise, event = Noise(seed), step_event(multiplier, 1.0, exact=True)
     paid = [Draw(event, noise) for _ in range(draws)]
     unit = Grid.of(SENSITIVITY, multiplier).cell
-    return visit(paid, multiplier, whole_leaf_sums(cells, labels, odds, size, unit))
+    return visit(paid, multiplier, lambda: whole_leaf_sums(cells, labels, odds, size, unit), size)
 
 
 @pytest.mark.parametrize("draws", [1, 4])

@@ -23,7 +23,7 @@ def _threshold(seed: int) -> Iterator[str]:
     event = ThresholdedDpEvent(20.0, delta)
     receipt = Ledger(100, 0.1, noise=Noise(seed)).charge(event, scope="", purpose="name")
     single = {f"word {i}": 1 for i in range(trials)}
-    found = receipt.draw(event).named_counts([single, {"common": 10**6}, {}, {}])
+    found = receipt.draw(event).named_counts([single, {"common": 10**6}, {}, {}], 4)
     if "common" not in found[1]:
         yield "A value of a million records is not named."
     if binomtest(len(found[0]), trials, delta / tables, "greater").pvalue < 1e-6:

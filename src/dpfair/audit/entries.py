@@ -183,7 +183,7 @@ def _words_loss(
     exact = others + np.stack(words).astype(np.int64)
     table: dict[Hashable, int] = {at: int(n) for at, n in np.ndenumerate(exact) if n}
     loss = np.zeros(exact.shape)
-    for named in draw.named_counts([table] * _TABLES):
+    for named in draw.named_counts([table] * _TABLES, _TABLES):
         places = tuple(np.array(list(named), dtype=np.int64).reshape(-1, 2).T)
         noisy = np.array(list(named.values()), dtype=np.float64)
         loss[places] += _CERTAIN if alone else _ratio(noisy - others, 1.0, multiplier, 1.0)

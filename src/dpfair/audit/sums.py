@@ -38,7 +38,7 @@ from dpfair.learners.leaf_sums import SENSITIVITY, whole_leaf_sums
 from dpfair.learners.logistic import LogisticTraining
 from dpfair.learners.visits import visit
 from dpfair.privacy.accountants import epsilon_of
-from dpfair.privacy.draw import Draw
+from dpfair.privacy.draw import Draw, Exact
 from dpfair.privacy.events import gaussian_steps, step_event
 from dpfair.privacy.ledger import Ledger, Receipt
 
@@ -294,8 +294,11 @@ def cell_sums(multiplier: float, column: Column, receipt: Receipt) -> Floats:
     step = step_event(multiplier, 1.0, exact=True)
     draws = [_Overheard(receipt.draw(step)) for _ in range(2)]
     unit = Grid.of(SENSITIVITY, multiplier).cell
-    whole = whole_leaf_sums(trial, labels, np.zeros(len(labels)), _TRIALS, unit)
-    visit(cast(Any, draws), multiplier, whole)
+
+    def whole() -> NDArray[np.int64]:
+        return whole_leaf_sums(trial, labels, np.zeros(len(labels)), _TRIALS, unit)
+
+    visit(cast(Any, draws), multiplier, whole, _TRIALS)
     return _together(np.stack([np.array([4.0, 1.0]) @ draw.answer for draw in draws]))
 
 
@@ -308,7 +311,7 @@ class _Overheard:
         self._draw = draw
 
     def discrete_gaussian(
-        self, value: NDArray[np.int64], units: Floats, sensitivity: float
+        self, value: Exact[NDArray[np.int64]], units: Floats, sensitivity: float
     ) -> NDArray[np.int64]:
         self.answer = self._draw.discrete_gaussian(value, units, sensitivity)
         return self.answer

@@ -19,6 +19,8 @@ from itertools import count
 from pathlib import Path
 from typing import IO
 
+from dpfair.files import lock_file
+
 __all__ = ["Workspace"]
 
 # A folder gets its final name when its lock is held, so a folder of that name without a holder of
@@ -44,7 +46,7 @@ class Workspace:
         try:
             (made / _LOCK).write_bytes(_MARK)
             self._lock = (made / _LOCK).open("r+b")
-            _lock(self._lock)
+            lock_file(self._lock)
             self.folder = made.with_name(made.name.replace(_NEW, _PREFIX))
             if made != self.folder:
                 made.rename(self.folder)
@@ -62,18 +64,6 @@ class Workspace:
         folder = self.folder / str(next(self._numbers))
         folder.mkdir(mode=0o700)
         return folder
-
-
-def _lock(file: IO[bytes]) -> None:
-    """Lock a file, or raise ``OSError`` if another process has."""
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        import msvcrt
-
-        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
-    else:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _remove(folder: Path, lock: IO[bytes], owner: int) -> None:
@@ -100,7 +90,7 @@ def _remove_unlocked(folder: Path) -> None:
         if lock.read(len(_MARK) + 1) != _MARK:
             return
         lock.seek(0)
-        _lock(lock)  # fails if the process is alive
+        lock_file(lock)  # fails if the process is alive
         shutil.rmtree(folder, ignore_errors=True)
     with suppress(OSError):
         shutil.rmtree(folder)

@@ -171,11 +171,12 @@ class Discovery:
         ``records`` were encoded by :attr:`schema`; they are asked for sums only.
         """
         draw = receipt.draw(self.counting)
-        counts = noisy_counts(draw, records.total(self._cell_counts))
+        sizes = [1, *(len(grid_of(column)) + 2 for column in self.numeric)]
+        counts = noisy_counts(draw, lambda: records.total(self._cell_counts), sizes)
         names: list[dict[Any, int]] = []
         if self.naming is not None:
             draw = receipt.draw(self.naming)
-            names = draw.named_counts(records.total(self._name_counts))
+            names = draw.named_counts(lambda: records.total(self._name_counts), len(self.named))
         total, histograms = float(counts[0][0]), 1 + len(self.numeric)
         deviation = histogram_deviation(self._multiplier(histograms), histograms)
         named = {column.name: found for column, found in zip(self.named, names, strict=True)}

@@ -75,9 +75,8 @@ def release_table(
     replace-one two cells by one. The whole table, including group sizes and undeclared values,
     costs its event, for any number of cells.
     """
-    cells = table_cells(scores, groups, labels, len(names), edges, by_label=by_label)
     return release_cells(
-        cells,
+        lambda: table_cells(scores, groups, labels, len(names), edges, by_label=by_label),
         names,
         labelled=labels is not None,
         by_label=by_label,
@@ -113,7 +112,7 @@ def table_cells(
 
 
 def release_cells(
-    cells: NDArray[np.int64],
+    cells: Callable[[], NDArray[np.int64]],
     names: tuple[str, ...],
     *,
     labelled: bool,
@@ -123,12 +122,12 @@ def release_cells(
     dependence: str,
     grain: int | None = None,
 ) -> Release:
-    """The table with noise, from the exact :func:`table_cells` of all records."""
+    """The table with noise; ``cells`` computes the exact :func:`table_cells` of all records."""
     event, grid = receipt.event, grid_of(edges, len(names))
-    noisy = receipt.draw(event).discrete_laplace(cells.tolist())
+    noisy = receipt.draw(event).discrete_laplace(lambda: cells().tolist())
     shape = (len(names), 2 if labelled and by_label else 1, grid.shape[1] + 1)
     undeclared = ("group", "label") if labelled else ("group",)
-    declared = len(cells) - len(undeclared)
+    declared = len(noisy) - len(undeclared)
     return Release(
         groups=names,
         edges=grid,

@@ -59,7 +59,11 @@ def release_irregular(records: Any, *, receipt: Receipt, dependence: str) -> Rel
     In the table of scores they would need separate cells, whose noise would widen every bound.
     Therefore they have a separate table of two cells, with its own cost.
     """
-    [cells] = records.total(_irregular_cells)
+
+    def cells() -> NDArray[np.int64]:
+        [found] = records.total(_irregular_cells)
+        return np.asarray(found)
+
     return release_cells(
         cells,
         ALL,

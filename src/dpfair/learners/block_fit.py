@@ -155,8 +155,12 @@ class BlockFit:
         unit = Grid.of(SENSITIVITY, multiplier).cell
         moves = tuple(self._moves)
         asked = VisitSums(self._name, self._linear, self.grouping, moves, block, unit)
-        [whole] = self._records.total(asked)
-        sums = visit(paid, multiplier, whole)
+
+        def whole() -> Int64:
+            [sums] = self._records.total(asked)
+            return np.asarray(sums)
+
+        sums = visit(paid, multiplier, whole, self.grouping.size(block))
         moved = sums.move(rate)
         self._values[block] = self._values.get(block, 0.0) + moved
         self._moves.append((block, moved))

@@ -235,7 +235,8 @@ class BlockLearner(BlockSettings, BaseEstimator):  # type: ignore[misc]
     ) -> tuple[BlockFit, Detail]:
         """The linear model after its pairs were screened, and how fine its blocks are."""
         draw = receipt.draw(step_event(plan.mass_multiplier, 1.0, exact=True))
-        counts = noisy_counts(draw, records.total(BinCounts(schema)))
+        sizes = [*coarse_sizes(schema).values()]
+        counts = noisy_counts(draw, lambda: records.total(BinCounts(schema)), sizes)
         masses = [count.astype(np.float64) for count in counts]
         columns = coarse_weights(schema, weights)
         size = float(np.mean([mass.sum() for mass in masses]))

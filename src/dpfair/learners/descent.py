@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -312,7 +313,7 @@ def descend(
                     design, chosen, targets, parameters, flat.limit, grid, compiled=compiled
                 )
                 if total is None
-                else total(parameters)
+                else partial(total, parameters)
             )
             noisy = units * draw.discrete_gaussian(whole, units, flat.norm)
         elif flat is not None and compiled:

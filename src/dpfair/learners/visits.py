@@ -14,8 +14,9 @@ by, times a rate. If the cells are noise, tau is small and so is the move.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,11 +31,13 @@ Float64 = NDArray[np.float64]
 Int64 = NDArray[np.int64]
 
 
-def visit(draws: Sequence[Draw], multiplier: float, whole: Int64) -> CellSums:
+def visit(
+    draws: Sequence[Draw], multiplier: float, whole: Callable[[], Int64], size: int
+) -> CellSums:
     """The sums of a block's cells: the mean of one noisy answer per draw.
 
-    ``whole`` are the exact ones, from :func:`~dpfair.learners.leaf_sums.whole_leaf_sums` on the
-    grid of this multiplier.
+    ``whole`` computes the exact ones of ``size`` cells, by
+    :func:`~dpfair.learners.leaf_sums.whole_leaf_sums` on the grid of this multiplier.
 
     Privacy
     -------
@@ -43,8 +46,8 @@ def visit(draws: Sequence[Draw], multiplier: float, whole: Int64) -> CellSums:
     :mod:`dpfair.learners.leaf_sums` states.
     """
     unit = Grid.of(SENSITIVITY, multiplier).cell
-    units = np.full(whole.shape, unit)
-    answers = [unit * draw.discrete_gaussian(whole, units, SENSITIVITY) for draw in draws]
+    units, exact = np.full((2, size), unit), cache(whole)
+    answers = [unit * draw.discrete_gaussian(exact, units, SENSITIVITY) for draw in draws]
     gradients, hessians = np.mean(answers, axis=0)
     deviation = SENSITIVITY * multiplier / math.sqrt(len(draws))
     return CellSums(gradients, np.maximum(hessians / HESSIAN_SCALE, 1.0), deviation)

@@ -257,6 +257,7 @@ class PrivateClassifier(
             unit=unit if unit is not None or self.unit is None else str(self.unit),
             leaks=self.leaks(schema),
             plan_at=lambda epsilon: self._plan_at(epsilon, schema).event,
+            continues=self.in_parts,
         )
 
     def _plan_at(self, epsilon: float, schema: Schema) -> FitPlan:
@@ -324,9 +325,12 @@ class PrivateClassifier(
             warn(self.without_groups, FairnessWarning)
         self._warn_delta(self._declared_records())  # before anything is spent
         self.warn_discovery(plan)
-        run = payment.pay()
-        run.assume_all(facts)
-        self.learn(records, run)
+        try:
+            run = payment.pay()
+            run.assume_all(facts)
+            self.learn(records, run)
+        finally:
+            payment.close()
         if self._declared_records() is None:
             privacy = self.certificate_.privacy
             self._warn_delta(privacy.records, privacy.records_error)

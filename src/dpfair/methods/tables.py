@@ -104,5 +104,9 @@ def count(
     The records are asked for sums only.
     """
     asked = TableCells(reading, len(groups), grid_of(edges, len(groups)), by_label)
-    [cells] = records.total(asked)
+
+    def cells() -> NDArray[np.int64]:
+        [found] = records.total(asked)
+        return np.asarray(found)
+
     return release_cells(cells, groups, labelled=True, by_label=by_label, edges=edges, **how)

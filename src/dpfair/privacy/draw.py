@@ -8,9 +8,9 @@ audit can observe every private number in one place.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple, NoReturn, TypeVar, cast
+from typing import Any, NamedTuple, NoReturn, TypeAlias, TypeVar, cast
 
 import numpy as np
 from dp_accounting.dp_event import (
@@ -30,9 +30,15 @@ from dpfair.privacy.grid import grid_variance, naming_threshold
 from dpfair.privacy.noise import Noise
 from dpfair.privacy.repetition import halting_probability
 
-__all__ = ["Draw", "Question", "assumed"]
+__all__ = ["Draw", "Exact", "Question", "assumed"]
 
 T = TypeVar("T", bound=np.generic)
+V = TypeVar("V")
+
+Exact: TypeAlias = V | Callable[[], V]
+"""An exact value, or what computes it: only if the noisy answer is not known from before."""
+
+_NOT_YET = np.empty(0, dtype=np.int64)
 
 
 class Question(NamedTuple):
@@ -159,7 +165,7 @@ class Draw:
         )
 
     def discrete_gaussian(
-        self, value: NDArray[np.int64], units: NDArray[np.float64], sensitivity: float
+        self, value: Exact[NDArray[np.int64]], units: NDArray[np.float64], sensitivity: float
     ) -> NDArray[np.int64]:
         """Integers plus exact discrete Gaussian noise; see :mod:`dpfair.privacy.grid`.
 
@@ -168,60 +174,71 @@ class Draw:
         """
         if not self._exact:
             raise ReceiptError("This draw did not pay for noise on a grid.")
-        if not (value.dtype == np.int64 and units.shape == value.shape):
-            raise ReceiptError("Expected 64-bit integers, and a unit for each of them.")
         if not np.all((units > 0) & np.isfinite(units)):
             raise ReceiptError("Expected units > 0 and finite.")
         multiplier = self._use(sensitivity)
         question = Question(
             "grid",
-            value,
+            _NOT_YET,
             self._event,
             self._scope,
             sensitivity,
             noise_multiplier=multiplier,
             units=units,
         )
+        known: NDArray[np.int64] | None = self._noise.recall(question)
+        if known is not None:
+            return known
+        whole = _computed(value)
+        if not (whole.dtype == np.int64 and units.shape == whole.shape):
+            raise ReceiptError("Expected 64-bit integers, and a unit for each of them.")
 
         def noisy() -> NDArray[np.int64]:
-            noise = np.empty(value.shape, dtype=np.int64)
+            noise = np.empty(whole.shape, dtype=np.int64)
             for unit in sorted(set(units.ravel().tolist())):
                 variance, same = grid_variance(multiplier, sensitivity, unit), units == unit
                 noise[same] = self._noise.discrete_gaussian(variance, int(same.sum()))
-            return value + noise
+            return whole + noise
 
-        return self._noise.answer(question, noisy)
+        return self._noise.answer(question._replace(value=whole), noisy)
 
-    def named_counts(self, tables: Sequence[Mapping[Hashable, int]]) -> list[dict[Any, int]]:
+    def named_counts(
+        self, tables: Exact[Sequence[Mapping[Hashable, int]]], size: int
+    ) -> list[dict[Any, int]]:
         """The counts that reach the threshold, with exact discrete Gaussian noise.
 
-        Each table counts the records by a name that is not known beforehand; one record has at
-        most one name per table. The threshold is that of
+        Each of the ``size`` tables counts the records by a name that is not known beforehand; one
+        record has at most one name per table. The threshold is that of
         :func:`dpfair.privacy.grid.naming_threshold`.
         """
         if not self._naming:
             raise ReceiptError("This draw did not pay for naming values.")
-        sensitivity = math.nextafter(math.sqrt(len(tables)), math.inf)
+        sensitivity = math.nextafter(math.sqrt(size), math.inf)
         multiplier = self._use(sensitivity)
         variance = grid_variance(multiplier, sensitivity, 1.0)
-        least = naming_threshold(variance, self._naming / len(tables))
-        # In an order that does not depend on how the records are held.
-        names = tuple(
-            (i, name) for i, table in enumerate(tables) for name in sorted(cast(Any, table))
-        )
-        value = np.array([tables[i][name] for i, name in names], np.int64)
+        least = naming_threshold(variance, self._naming / size)
         question = Question(
             "named",
-            value,
+            _NOT_YET,
             self._event,
             self._scope,
             sensitivity,
             noise_multiplier=multiplier,
-            names=names,
         )
+        known: list[dict[Any, int]] | None = self._noise.recall(question)
+        if known is not None:
+            return known
+        counted = _computed(tables)
+        if len(counted) != size:
+            raise ReceiptError(f"Expected {size} tables, got {len(counted)}.")
+        # In an order that does not depend on how the records are held.
+        names = tuple(
+            (i, name) for i, table in enumerate(counted) for name in sorted(cast(Any, table))
+        )
+        value = np.array([counted[i][name] for i, name in names], np.int64)
 
         def noisy() -> list[dict[Any, int]]:
-            found: list[dict[Any, int]] = [{} for _ in tables]
+            found: list[dict[Any, int]] = [{} for _ in counted]
             counts = value + self._noise.discrete_gaussian(variance, len(value))
             for (i, name), noisy_count in zip(names, counts.tolist(), strict=True):
                 if noisy_count >= least:
@@ -229,7 +246,7 @@ class Draw:
             # The order in which names occur in the records must not be seen.
             return [dict(sorted(table.items(), key=lambda item: repr(item[0]))) for table in found]
 
-        return self._noise.answer(question, noisy)
+        return self._noise.answer(question._replace(value=value, names=names), noisy)
 
     def _use(self, sensitivity: float, noise_multiplier: float | None = None) -> float:
         """Use up the paid Gaussian, or the part of it that a query needs."""
@@ -244,7 +261,7 @@ class Draw:
         self._precision = max(left, 0.0)
         return multiplier
 
-    def discrete_laplace(self, counts: Sequence[int]) -> list[int]:
+    def discrete_laplace(self, counts: Exact[Sequence[int]]) -> list[int]:
         """Integer counts plus exact discrete Laplace noise, one table per draw.
 
         A neighbour may change only as many cells as the event lists (one or two), each by one.
@@ -252,13 +269,17 @@ class Draw:
         if self._laplace is None:
             raise ReceiptError("This draw did not pay for discrete Laplace noise.")
         parameter, self._laplace = self._laplace, None
-        question = Question("counts", np.array(counts, np.int64), self._event, self._scope)
+        question = Question("counts", _NOT_YET, self._event, self._scope)
+        known: list[int] | None = self._noise.recall(question)
+        if known is not None:
+            return known
+        exact = _computed(counts)
 
         def noisy() -> list[int]:
-            noise = self._noise.discrete_laplace(parameter, len(counts))
-            return [int(c) + z for c, z in zip(counts, noise, strict=True)]
+            noise = self._noise.discrete_laplace(parameter, len(exact))
+            return [int(c) + z for c, z in zip(exact, noise, strict=True)]
 
-        return self._noise.answer(question, noisy)
+        return self._noise.answer(question._replace(value=np.array(exact, np.int64)), noisy)
 
     def runs(self) -> int:
         """The number of runs that this event paid for, from the distribution that its cost assumes.
@@ -276,6 +297,10 @@ class Draw:
         allowed = [] if self._search is None else list(map(parts, self._search.event.events))
         if not all(parts(event) in allowed for event in path_events(charges)):
             raise ReceiptError("A run charged what the search did not pay for.")
+
+
+def _computed(value: Exact[V]) -> V:
+    return value() if callable(value) else value
 
 
 def _precision(multiplier: float) -> float:

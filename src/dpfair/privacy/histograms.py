@@ -9,7 +9,7 @@ Gaussian of the same multiplier.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +21,10 @@ __all__ = ["exact_counts", "histogram_deviation", "noisy_counts"]
 _CHUNK = 1 << 13
 
 
-def noisy_counts(draw: Draw, counts: Sequence[NDArray[np.int64]]) -> list[NDArray[np.int64]]:
-    """Histograms with noise, from the exact ones.
+def noisy_counts(
+    draw: Draw, counts: Callable[[], Sequence[NDArray[np.int64]]], sizes: Sequence[int]
+) -> list[NDArray[np.int64]]:
+    """Histograms of these sizes with noise, from what counts the exact ones.
 
     ``draw`` must have paid for exact Gaussian noise. The standard deviation of a count is
     :func:`histogram_deviation`.
@@ -33,13 +35,17 @@ def noisy_counts(draw: Draw, counts: Sequence[NDArray[np.int64]]) -> list[NDArra
     >>> from dpfair.privacy.noise import Noise
     >>> draw = Draw(step_event(0.01, 1.0, exact=True), Noise(seed=1))
     >>> codes = [np.array([0, 1, 1]), np.array([2, 2, 2])]
-    >>> counts = [exact_counts(column, size) for column, size in zip(codes, [2, 3])]
-    >>> [len(table) for table in noisy_counts(draw, counts)]
+    >>> def counts():
+    ...     return [exact_counts(column, size) for column, size in zip(codes, [2, 3])]
+    >>> [len(table) for table in noisy_counts(draw, counts, [2, 3])]
     [2, 3]
     """
-    whole = np.concatenate(counts).astype(np.int64)
-    noisy = draw.discrete_gaussian(whole, np.ones(len(whole)), _sensitivity(len(counts)))
-    return np.split(noisy, np.cumsum([len(table) for table in counts])[:-1])
+    noisy = draw.discrete_gaussian(
+        lambda: np.concatenate(counts()).astype(np.int64),
+        np.ones(sum(sizes)),
+        _sensitivity(len(sizes)),
+    )
+    return np.split(noisy, np.cumsum(sizes)[:-1])
 
 
 def exact_counts(codes: NDArray[np.integer], size: int) -> NDArray[np.int64]:

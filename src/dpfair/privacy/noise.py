@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from fractions import Fraction
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,6 +102,13 @@ class Noise:
         Every noisy answer is drawn by this method, so an audit can observe them in one place.
         """
         return noisy()
+
+    def recall(self, question: object) -> Any:
+        """The answer to a question if it is known from before, or None.
+
+        The question has no value yet: it is not computed if the answer is known.
+        """
+        return None
 
     def random_uint64(self, count: int) -> NDArray[np.uint64]:
         """Independent uniform 64-bit words."""

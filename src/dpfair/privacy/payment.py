@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpfair.errors import InputError
+from dpfair import __version__
+from dpfair.errors import InputError, PaidBeforeError, warn
 from dpfair.privacy.events import DpEvent
+from dpfair.privacy.journal import Journal, JournaledNoise, journal_place
 from dpfair.privacy.ledger import SEEDED
 from dpfair.privacy.noise import Noise
 from dpfair.privacy.plan import FitPlan, Run
@@ -42,9 +44,10 @@ class ChargeTo:
         person in common. Under ``replace_one``, to which part a record belongs is taken as public.
     key
         A name for the job. A job that is repeated under its key is not charged again, and draws no
-        noise again. Other settings under the same key are refused. You have to ensure that the
-        records are the same: nothing about them is stored, because an exact digest of them would
-        not be private.
+        noise again: a fit that asks its records for sums only goes on after its last answer
+        (:mod:`dpfair.privacy.journal`), other jobs are refused. Other settings under the same key
+        are refused. You have to ensure that the records are the same: nothing about them is
+        stored, because an exact digest of them would not be private.
     new_scope
         Declare the scope with the charge, if it is not declared yet. A scope that looks like a
         declared one is still refused.
@@ -85,6 +88,16 @@ class Payment:
     plan_at
         The event of the same job at another epsilon, or a :class:`Kind` of job: a refusal names
         the largest epsilon that would be granted.
+    continues
+        Whether the job can go on after it was interrupted: it asks its records for sums only. With
+        a key, its answers are then kept in a journal.
+
+    Attributes
+    ----------
+    total
+        What the file will have spent; None without a file.
+    begun
+        Whether the job was charged before, and goes on.
     """
 
     def __init__(
@@ -98,14 +111,21 @@ class Payment:
         unit: str | None = None,
         leaks: Sequence[str] = (),
         plan_at: Callable[[float], DpEvent] | Kind | None = None,
+        continues: bool = False,
     ) -> None:
         self.plan = plan
+        if isinstance(to, (str, Path)):
+            to = ChargeTo(to)
+        self._journaled: JournaledNoise | None = None
+        if to is not None and to.key is not None and continues and noise.secure:
+            noise = self._journaled = JournaledNoise()
         self._run = plan.open(noise)
         self._file: LedgerFile | None = None
+        self._journal: Journal | None = None
         self.total: float | None = None
+        self.begun = False
         if to is None:
             return
-        to = to if isinstance(to, ChargeTo) else ChargeTo(to)
         leak = next(iter(leaks), "") if noise.secure else SEEDED
         if leak:
             raise InputError(f"A ledger file pays for private work only, and {leak}.")
@@ -123,13 +143,56 @@ class Payment:
             "new_scope": to.new_scope,
             "kind": Kind("this job", plan_at, epsilon) if callable(plan_at) else plan_at,
         }
-        self.total = self._file.check(self._event, **self._how)
+        try:
+            self.total = self._file.check(self._event, **self._how)
+        except PaidBeforeError:
+            if self._journaled is None or not self._goes_on(self._file):
+                raise
+            self.begun, self.total = True, self._file.spent
 
     def pay(self) -> Run:
         """Charge the file once, before any noise is drawn; a charge is never refunded."""
-        if self._file is not None:
-            self._run.ledger.row = self._file.charge(self._event, **self._how).row
+        if self._file is None:
+            return self._run
+        if self._journaled is None:
+            row = self._file.charge(self._event, **self._how).row
+        else:
+            self._journal = Journal(self._place(self._file), new=not self.begun)
+            if not self.begun:
+                # While the journal is locked, no other process can charge the job.
+                self._file.check(self._event, **self._how)
+                self._journal.clear()
+            self._journal.state("job", self._job)
+            if self.begun:
+                warn(
+                    f"The job {self._how['key']!r} was charged before. It goes on after its last "
+                    "answer; nothing is charged or drawn again.",
+                    UserWarning,
+                )
+                row = self._file.row_of(self._how["key"])
+            else:
+                row = self._file.charge(self._event, **self._how).row
+            self._journal.state("row", row)
+            self._journaled.write_to(self._journal)
+        self._run.ledger.row = row
         return self._run
+
+    def close(self) -> None:
+        """Release the journal, so that another try may go on."""
+        if self._journal is not None:
+            self._journal.close()
+
+    def _goes_on(self, file: LedgerFile) -> bool:
+        """Whether the job was interrupted: it has a journal, and no result was kept."""
+        return file.kept(self._how["key"]) is None and self._place(file).exists()
+
+    def _place(self, file: LedgerFile) -> Path:
+        return journal_place(file.path, self._how["key"])
+
+    @property
+    def _job(self) -> str:
+        """What the answers in a journal belong to; another plan asks other questions."""
+        return json.dumps([__version__, self._how["job"], self.plan.to_json()])
 
 
 def job_digest(purpose: str, settings: Mapping[str, object]) -> str:

@@ -82,7 +82,7 @@ def _true_sizes():
 
     def with_sizes(cells, names, **how):
         release = real(cells, names, **how)
-        sizes = cells[: release.counts.size].reshape(len(names), -1).sum(axis=1)
+        sizes = cells()[: release.counts.size].reshape(len(names), -1).sum(axis=1)
         object.__setattr__(release, "sizes", tuple(sizes.tolist()))
         return release
 

@@ -118,9 +118,9 @@ def _exact_screen():
         def interaction(self, shape):
             return exact[-1].interaction(shape)
 
-    def visit(draws, multiplier, whole):
-        noisy = real(draws, multiplier, whole)
-        gradients, hessians = whole * Grid.of(leaf_sums.SENSITIVITY, multiplier).cell
+    def visit(draws, multiplier, whole, size):
+        noisy = real(draws, multiplier, whole, size)
+        gradients, hessians = whole() * Grid.of(leaf_sums.SENSITIVITY, multiplier).cell
         exact.append(visits.CellSums(gradients, np.maximum(2 * hessians, 1), 0.0))
         return Watched(noisy.gradients, noisy.hessians, noisy.deviation)
 
@@ -133,9 +133,9 @@ def _exact_screen():
 def _exact_masses():
     real = blocks.noisy_counts
 
-    def exact(draw, counts):
-        real(draw, counts)
-        return counts
+    def exact(draw, counts, sizes):
+        real(draw, counts, sizes)
+        return counts()
 
     with patched((blocks, "noisy_counts", exact)):
         yield

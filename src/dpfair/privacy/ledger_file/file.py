@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -13,6 +13,7 @@ from dpfair.errors import BudgetError, InputError, LedgerTamperedError
 from dpfair.privacy import room
 from dpfair.privacy.accountants import cost
 from dpfair.privacy.events import DpEvent
+from dpfair.privacy.journal import journal_place
 from dpfair.privacy.ledger import Entry, Ledger, Receipt
 from dpfair.privacy.ledger_file.chain import Chain
 from dpfair.privacy.ledger_file.opening import checked_opening, write_ledger
@@ -259,9 +260,16 @@ class LedgerFile(Ledger):
         self._chain.refresh()
         return self._chain.paid.get(row)
 
+    def row_of(self, key: str) -> str | None:
+        """The hash of the row with the charge of this job, if there is one."""
+        self._chain.refresh()
+        return next((row for row, paid in self._chain.paid.items() if paid.key == key), None)
+
     def keep(self, key: str, content: bytes) -> None:
-        """Keep the released result of a charged job, once."""
+        """Keep the released result of a charged job, once; its journal is then removed."""
         self._chain.keep(key, content)
+        with suppress(OSError):
+            journal_place(self.path, key).unlink()
 
     def kept(self, key: str) -> bytes | None:
         """The result that a job kept, or None."""
