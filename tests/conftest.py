@@ -7,6 +7,7 @@ import os
 import numpy as np
 import polars as pl
 import pytest
+import repeatable_noise
 from sample_tables import LOANS, make_loans
 
 from dpfair import Schema, load_adult, load_credit
@@ -33,6 +34,30 @@ NEED_POSIX = [
     "trust/test_mutants.py",
 ]
 collect_ignore = NEED_POSIX if os.name == "nt" else []
+
+
+repeatable_noise.install()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    repeatable_noise.begin(item.nodeid)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef, request):
+    """A fixture that several tests use is the same whichever of them is first."""
+    if fixturedef.scope == "function":
+        return (yield)
+    repeatable_noise.begin(f"{fixturedef.baseid} {fixturedef.argname}")
+    made = yield
+    repeatable_noise.begin(f"{request.node.nodeid} after {fixturedef.argname}")
+    return made
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_call(item):
+    repeatable_noise.begin(f"{item.nodeid} call")
 
 
 @pytest.fixture(scope="session")

@@ -6,8 +6,8 @@ import pytest
 from scipy.optimize import brentq
 from scipy.special import log_ndtr
 
+from dpfair import BlockLearner, BoostingLearner, LogisticLearner
 from dpfair.errors import InputError
-from dpfair.learners import BlockLearner, BoostingLearner, LogisticLearner
 from dpfair.learners.protocols import TrainingBudget
 from dpfair.privacy.accountants import calibrate, calibrate_event, calibration, epsilon, epsilon_of
 from dpfair.privacy.accountants.calibration import smallest_multiplier
