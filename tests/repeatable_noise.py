@@ -30,7 +30,7 @@ class _Bytes:
         seed = int.from_bytes(hashlib.sha256(name.encode()).digest(), "big")
         self._generator, self._process = np.random.default_rng(seed), os.getpid()
 
-    def RAND_bytes(self, count: int) -> bytes:  # noqa: N802
+    def RAND_bytes(self, count: int) -> bytes:
         """The next bytes; a process that was forked has others than its parent."""
         if self._process != os.getpid():
             return ssl.RAND_bytes(count)

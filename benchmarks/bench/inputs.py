@@ -26,6 +26,8 @@ EPSILON, DELTA = 3.0, 1e-5
 LABEL, SENSITIVE = "income", "sex"
 ACCEPTED = ">50K"
 SEED = 0
+MOST_ROWS = 10**7
+"""Of one file; a larger table is a folder of such files."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ class Inputs:
 
     @property
     def parquet(self) -> Path:
-        """The table with its labels."""
+        """The table with its labels: a file, or a folder of them."""
         return self._made(f"adult-{self.rows}.parquet")
 
     @property
@@ -100,7 +102,12 @@ def main() -> None:
     rows = int(stem.split("-")[1]) if "-" in stem else 0
     part = folder / f"part-{os.getpid()}.{kind}"
     inputs = Inputs(folder, rows)
-    if kind == "parquet":
+    if kind == "parquet" and rows > MOST_ROWS:
+        part.mkdir()
+        for number, start in enumerate(range(0, rows, MOST_ROWS)):
+            some = adult_like(min(MOST_ROWS, rows - start), SEED + number)
+            some.write_parquet(part / f"{number}.parquet")
+    elif kind == "parquet":
         adult_like(rows).write_parquet(part)
     elif kind == "csv":
         import polars as pl
@@ -120,14 +127,14 @@ def main() -> None:
     part.rename(folder / name)
 
 
-def adult_like(rows: int) -> pl.DataFrame:
+def adult_like(rows: int, seed: int = SEED) -> pl.DataFrame:
     """Rows mixed from Adult's records, with labels."""
     import numpy as np
     import polars as pl
 
     from dpfair import load_adult
 
-    data, rng = load_adult(), np.random.default_rng(SEED)
+    data, rng = load_adult(), np.random.default_rng(seed)
     first, second = rng.integers(0, len(data.y), (2, rows), dtype=np.uint32)
     mixed = [
         column.gather(np.where(rng.random(rows, dtype=np.float32) < 0.8, first, second))

@@ -23,7 +23,7 @@ Results = dict[str, Any]
 MOST_CPU = 100.0
 """Seconds that a contender may be expected to take; at larger sizes it is left out."""
 
-MOST_WALL = 600
+MOST_WALL = 1800
 """Seconds after which a contender is stopped."""
 
 LARGE = 5 * 10**6

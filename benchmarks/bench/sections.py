@@ -28,6 +28,10 @@ class Sizes:
         """For what takes long at the usual size."""
         return (min(self.rows, 50_000),)
 
+    def streamed(self) -> tuple[int, ...]:
+        """Ten times as many as where cost is plotted: such a table does not fit into memory."""
+        return (10 * self.largest,)
+
     def adult(self) -> tuple[int, ...]:
         """The size of Adult, for what does not depend on ``--rows``."""
         return (45_222,)
@@ -92,6 +96,15 @@ SECTIONS = (
         ),
         Sizes.growing,
         ("cpu", "ratio", "peak", "peak ratio"),
+    ),
+    Section(
+        "fit-streamed",
+        "Fit more rows than memory holds",
+        "The same fit from Parquet files of 10,000,000 rows each. All cores.",
+        (Contender("dpfair, from files", "dpfair_fit:files"),),
+        Sizes.streamed,
+        ("wall", "cpu", "peak"),
+        one_thread=False,
     ),
     Section(
         "fair-fit",

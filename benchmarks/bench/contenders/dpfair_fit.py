@@ -23,14 +23,14 @@ def logistic(inputs: Inputs) -> Call:
 
 
 def files(inputs: Inputs) -> Call:
-    """The default classifier from a Parquet file, some rows at a time."""
+    """The default classifier from Parquet files, some rows at a time."""
     path, small = inputs.parquet, inputs.with_rows(WARM_ROWS).parquet
     schema = inputs.schema
     PrivateFairClassifier(EPSILON / 2, DELTA, schema=schema).fit(
         TableFiles((small,), memory=MEMORY)
     )
     model = PrivateFairClassifier(EPSILON, DELTA, schema=schema)
-    return Call(lambda: model.fit(TableFiles((path,), memory=MEMORY)), inputs.rows)
+    return Call(lambda: model.fit(TableFiles.named(path, memory=MEMORY)), inputs.rows)
 
 
 def prepared(kind: Any, inputs: Inputs) -> Call:
