@@ -30,14 +30,14 @@ for _name, _item in {"empty lists": "[]", "empty objects": "{}", "numbers": "0.1
         f"two million {_name}",
         lambda text, item=_item: f'{text[:-1]}, "x": [{item}' + f",{item}" * 1_900_000 + "]}",
     )
-ATTACKS.say("duplicate names", lambda text: text[:-1] + ', "version": 6}')
+ATTACKS.say("duplicate names", lambda text: text[:-1] + ', "version": 7}')
 ATTACKS.say("duplicate names inside", _swap('"counts":', '"counts": 0, "counts":'))
 for _number in ("NaN", "Infinity", "-Infinity", "1e999", "9" * 5000):
     ATTACKS.say(f"confidence {_number[:9]}", _swap(CONFIDENCE, f'"confidence": {_number}'))
 ATTACKS.say("half of a surrogate", _swap('"f"', '"\\ud800"'))
 ATTACKS.say("trailing text", lambda text: text + "{}")
 ATTACKS.say("comment", lambda text: "//" + text)
-for _version in (2, 3, 4, 5, 7, 999, -1, None, "6", True, [6], 10**30):
+for _version in (2, 3, 4, 5, 6, 8, 999, -1, None, "7", True, [7], 10**30):
     ATTACKS.put(f"version {repr(_version)[:9]}", "version", value=_version)
 
 # One entry missing or of another kind; each is taken from a file in which it says something.
@@ -54,6 +54,7 @@ for _key, _of in {
     "row": "placed",
     "facts": "penalty",
     "notion": "placed",
+    "scorer": "placed",
     "releases": "placed",
     "planned": "corrected",
     "rates": "placed",
@@ -63,6 +64,10 @@ for _key, _of in {
     ATTACKS.edit(f"no {_key}", lambda header, key=_key: header.pop(key), of=_of)
     for _kind, _value in {"a list": [], "text": "__import__('os')", "an object": {}}.items():
         ATTACKS.put(f"{_key} is {_kind}", _key, value=_value, of=_of)
+for _form in ("boosted", "linear"):
+    ATTACKS.put(f"scorer of the kind {_form}", "scorer", "kind", value=_form, of="blocks")
+ATTACKS.put("scorer with other features", "scorer", "features", value="paper")
+ATTACKS.put("scorer that does not see the group", "scorer", "blind", value=True)
 ATTACKS.put("a spare entry", "approved", value="by us")
 ATTACKS.put("a forged certificate", "certificate", value={"fairness": {"gap_bound": 0.001}})
 ATTACKS.put("a forged account", "ledger", value={"spent": 0.001})

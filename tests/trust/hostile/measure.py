@@ -52,27 +52,37 @@ def measured(
 def _measure(paths: Iterable[Path]) -> list[dict[str, Any]]:
     """Read the files one after the other: the error, its text, the seconds and the megabytes.
 
+    Every file is read as a model, and then for its decisions alone (``decider`` is the error).
     Seconds are those of the processor, so that other work on the machine does not count.
     """
     from dpfair import load_model
+    from dpfair.models.deciding import read_decider
 
     found = []
     for path in paths:
-        before, start = _fresh_peak(), time.process_time()
-        try:
-            load_model(path)
-            error: BaseException | None = None
-        except BaseException as raised:
-            error = raised
+        before = _fresh_peak()
+        (error, text, seconds), decider = _tried(load_model, path), _tried(read_decider, path)
         found.append(
             {
-                "error": type(error).__name__ if error is not None else None,
-                "text": str(error),
-                "seconds": time.process_time() - start,
+                "error": error,
+                "text": text,
+                "decider": decider[0],
+                "seconds": max(seconds, decider[2]),
                 "megabytes": (_peak() - before) / 1024,
             }
         )
     return found
+
+
+def _tried(read: Callable[[Path], object], path: Path) -> tuple[str | None, str, float]:
+    """The error, its text, and the seconds."""
+    start = time.process_time()
+    try:
+        read(path)
+        kind, text = None, ""
+    except BaseException as error:
+        kind, text = type(error).__name__, str(error)
+    return kind, text, time.process_time() - start
 
 
 def _fresh_peak() -> int:
