@@ -6,8 +6,8 @@ import pytest
 from scipy.optimize import brentq
 from scipy.special import log_ndtr
 
+from dpfair import BlockLearner, BoostingLearner, LogisticLearner
 from dpfair.errors import InputError
-from dpfair.learners import BlockLearner, BoostingLearner, LogisticLearner
 from dpfair.learners.protocols import TrainingBudget
 from dpfair.privacy.accountants import calibrate, calibrate_event, calibration, epsilon, epsilon_of
 from dpfair.privacy.accountants.calibration import smallest_multiplier
@@ -137,10 +137,24 @@ def test_the_accountant_is_asked_once_about_full_batches(asked, adult, learner, 
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
-@pytest.mark.parametrize("eps", [0.3, 9.0])
-def test_the_accountant_is_asked_a_few_times_about_sampled_batches(asked, eps, relation):
-    calibrate(eps, DELTA, 0.0453, 1150, relation=relation)
-    assert len(asked) <= 4
+@pytest.mark.parametrize("eps", [0.3, 1.0, 3.0, 9.0])
+@pytest.mark.parametrize(("rate", "steps"), [(0.0453, 1150), (0.01, 3000), (0.2, 50)])
+def test_the_accountant_is_asked_once_about_sampled_batches(asked, eps, rate, steps, relation):
+    calibrate(eps, DELTA, rate, steps, relation=relation)
+    assert len(asked) == 1
+
+
+@pytest.mark.parametrize("wrong", [0.2, 0.999, 1.001, 5.0, None])
+def test_a_wrong_estimate_costs_time_but_no_privacy(monkeypatch, wrong):
+    right, rightly = calibration.estimated_epsilon, calibrate(1.0, DELTA, 0.1, 50)
+    monkeypatch.setattr(
+        calibration,
+        "estimated_epsilon",
+        lambda *how: None if wrong is None else wrong * right(*how),
+    )
+    multiplier = calibrate(1.0, DELTA, 0.1, 50)
+    assert epsilon_of(gaussian_steps(multiplier, 0.1, 50), DELTA, "add_remove") <= 1.0
+    assert multiplier == pytest.approx(rightly, rel=1e-4)
 
 
 @pytest.mark.parametrize("wrong", [0.2, 0.999, 1.001, 5.0, None])
