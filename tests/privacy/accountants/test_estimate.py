@@ -20,6 +20,7 @@ from dpfair.privacy.events import (
     [
         *((17.34, 0.0453, 1150, 1e-5), (1.09, 0.0453, 1150, 1e-5), (0.8, 0.01, 3000, 1e-6)),
         *((0.6, 0.2, 50, 1e-5), (2.0, 0.5, 1, 1e-9), (1.0, 1e-4, 100_000, 1e-6)),
+        (0.5, 0.9, 60, 1e-5),  # losses whose exponentials overflow
     ],
 )
 def test_as_the_accountant_says(noise, rate, steps, delta, relation):

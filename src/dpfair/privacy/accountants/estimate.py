@@ -18,7 +18,7 @@ from dp_accounting.dp_event import DiscreteLaplaceDpEvent, GaussianDpEvent, Pois
 from dp_accounting.pld import pld_pmf
 from dp_accounting.pld import privacy_loss_distribution as pld
 from numpy.typing import NDArray
-from scipy import fft
+from scipy import fft, signal
 
 from dpfair.privacy.accountants.gaussian_loss import larger_loss
 from dpfair.privacy.accountants.pld import grid_of
@@ -47,8 +47,7 @@ def estimated_epsilon(leaves: Mapping[DpEvent, int], delta: float, relation: str
     if len(steps) < len(known):
         return None
     first, chances = _composed([(one.to_dense_pmf(), times) for one, times in steps])
-    losses = np.asarray(grid * (first + np.arange(len(chances))), dtype=np.float64)
-    return _epsilon(losses, chances, delta)
+    return _epsilon(first, chances, grid, delta)
 
 
 def _loss(
@@ -86,13 +85,17 @@ def _composed(steps: list[tuple[pld_pmf.DensePLDPmf, int]]) -> tuple[int, NDArra
     return first, np.roll(fft.irfft(spectrum, size), start - first)
 
 
-def _epsilon(losses: NDArray[np.float64], chances: NDArray[np.float64], delta: float) -> float:
-    """Where the divergence, the sum of (1 - exp(epsilon - loss)) over larger losses, is delta."""
-    positive = losses > 0
-    losses, chances = losses[positive], chances[positive]
-    above = np.cumsum(chances[::-1])[::-1]
-    weighted = np.cumsum((chances * np.exp(-losses))[::-1])[::-1]
-    place = int(np.searchsorted(np.exp(losses) * weighted - above, -delta))
-    if place in (0, len(losses)) or weighted[place] <= 0:  # nothing, or less than is rounded
+def _epsilon(first: int, chances: NDArray[np.float64], grid: float, delta: float) -> float:
+    """Where the divergence, the sum of (1 - exp(epsilon - loss)) over larger losses, is delta.
+
+    With t_i the sum of p_j exp(loss_i - loss_j) over j >= i, the divergences at the points of the
+    grid fall by (1 - exp(-grid)) t_i from one to the next; nothing overflows.
+    """
+    first, chances = max(first, 1), chances[max(1 - first, 0) :]  # only losses above zero
+    tails = signal.lfilter([1.0], [1.0, -math.exp(-grid)], chances[::-1])[::-1]
+    steps = -math.expm1(-grid) * tails
+    place = int(np.searchsorted(steps - np.cumsum(steps[::-1])[::-1], -delta))
+    if place in (0, len(chances)) or tails[place] <= 0:  # nothing, or less than is rounded
         return 0.0
-    return math.log(max((above[place] - delta) / weighted[place], 1.0))
+    left = max(float(np.sum(chances[place:])) - delta, 0.0) / float(tails[place])
+    return max(0.0, (first + place) * grid + math.log(left)) if left else 0.0

@@ -67,8 +67,9 @@ def _losses(noise: float, rate: float, interval: float, change: AdjacencyType) -
     epsilons = np.arange(low, high + 1) * interval
     below = _outcomes(epsilons, noise, rate, change)
     deltas = mechanism.mu_upper_cdf(below) - np.exp(epsilons + mechanism.mu_lower_log_cdf(below))
-    # If every loss is larger than epsilon, there is a closed form without cancellation.
-    deltas = np.where(below == math.inf, -np.expm1(epsilons), deltas)
+    # Where every loss is larger, there is a form without cancellation.
+    certain = below == math.inf
+    deltas[certain] = -np.expm1(epsilons[certain])
     return pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(
         interval, low, high, np.clip(deltas, 0.0, 1.0)
     )
