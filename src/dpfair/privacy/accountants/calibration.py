@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import cast
 
-from dp_accounting.dp_event import GaussianDpEvent
+from dp_accounting.dp_event import GaussianDpEvent, PoissonSampledDpEvent
 
 from dpfair import validate
+from dpfair.cache import kept
 from dpfair.errors import InputError
 from dpfair.privacy.accountants.answers import epsilon_of
 from dpfair.privacy.accountants.estimate import estimated_epsilon
@@ -124,18 +125,40 @@ def calibrate_event(
         event = whole(multiplier)
         return math.inf if is_large(event) else epsilon_of(event, delta, relation)
 
-    if stated is None:
+    if stated is not None:
+        return _checked(stated, event_of, spent, target)
 
-        def expected(multiplier: float) -> float | None:
-            leaves = parts(whole(multiplier))
-            return formula_epsilon(leaves, delta, relation, grid=grid_of(leaves))
+    def expected(multiplier: float) -> float | None:
+        leaves = parts(whole(multiplier))
+        return formula_epsilon(leaves, delta, relation, grid=grid_of(leaves))
 
-        @cache
-        def estimated(multiplier: float) -> float | None:
-            event = whole(multiplier)
-            return math.inf if is_large(event) else estimated_epsilon(parts(event), delta, relation)
+    @cache
+    def estimated(multiplier: float) -> float | None:
+        event = whole(multiplier)
+        return math.inf if is_large(event) else estimated_epsilon(parts(event), delta, relation)
 
+    def search() -> float:
         return smallest_multiplier(spent, target, *_likely(expected, estimated, target, start))
+
+    def certified(found: object) -> bool:
+        if not (isinstance(found, float) and math.exp(-_MAX_NOISE) < found < math.exp(_MAX_NOISE)):
+            return False
+        return target * (1 - _TOLERANCE) <= spent(found) <= target
+
+    if not any(isinstance(leaf, PoissonSampledDpEvent) for leaf in parts(whole(start))):
+        return search()  # by a formula, in no more time than certifies what is kept
+    events = [event_to_json(event) for event in (event_of(1.0), *other_events)]
+    inputs = [events, float(target), delta, relation, start]
+    return float(kept("noise of sampled batches", inputs, search, certified))
+
+
+def _checked(
+    stated: DpEvent,
+    event_of: Callable[[float], DpEvent],
+    spent: Callable[[float], float],
+    target: float,
+) -> float:
+    """The multiplier of a finished run, if the target could have led to it."""
     multiplier = _noise_of(stated) / _noise_of(event_of(1.0))
     # The cost is computed only if the events agree in everything but the noise.
     if not alike(event_to_json(stated), event_to_json(event_of(multiplier))):
