@@ -12,6 +12,9 @@ from sample_tables import LOANS, make_loans
 
 from dpfair import Schema, load_adult, load_credit
 
+# Tests neither read nor write the cache of the user; those of the cache name a folder of their own.
+os.environ["DPFAIR_CACHE"] = "off"
+
 # Processes that fork or are killed, permissions, links, pipes, limits of the system.
 NEED_POSIX = [
     "bench/test_process.py",

@@ -28,7 +28,7 @@ LAYERS = [
     ["datasets"],
     ["data"],
     ["privacy"],
-    ["errors", "validate", "files", "registry"],
+    ["errors", "validate", "files", "registry", "cache"],
 ]
 FORBIDDEN = [("privacy", "fairness"), ("privacy", "learners"), ("fairness", "learners")]
 

@@ -241,6 +241,7 @@ SECTIONS = (
             Contender("python -c pass", "start_up:python"),
             Contender("dpfair --help", "start_up:dpfair_help"),
             Contender("dpfair ledger show", "start_up:ledger_show"),
+            Contender("the same, first after a charge", "start_up:ledger_show_first"),
             Contender("dpfair predict, one row", "start_up:predict_one"),
             Contender("import sklearn.linear_model", "start_up:import_sklearn"),
             Contender("import fairlearn.postprocessing", "start_up:import_fairlearn"),

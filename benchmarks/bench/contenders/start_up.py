@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from importlib.util import find_spec
 
@@ -28,8 +29,20 @@ def predict_one(inputs: Inputs) -> Command:
 
 
 def ledger_show(inputs: Inputs) -> Command:
-    """``dpfair ledger show`` of a ledger with one fit."""
-    return Command((*DPFAIR, "ledger", "show", str(inputs.ledger)))
+    """``dpfair ledger show`` of a ledger with one fit, whose answer an earlier one has kept."""
+    command = show(inputs, str(inputs.folder / "cache"))
+    subprocess.run(command.arguments, check=True, stdout=subprocess.DEVNULL)
+    return command
+
+
+def ledger_show_first(inputs: Inputs) -> Command:
+    """The same for the first time after a charge."""
+    return show(inputs, "off")
+
+
+def show(inputs: Inputs, cache: str) -> Command:
+    """The command with a place for its cache."""
+    return Command(("env", f"DPFAIR_CACHE={cache}", *DPFAIR, "ledger", "show", str(inputs.ledger)))
 
 
 def import_sklearn(inputs: Inputs) -> Command:

@@ -91,7 +91,7 @@ def init(
         unit=unit,
         rows_per_unit=rows_per_unit,
     )
-    print_summary(made, as_json=as_json)
+    print_summary(made.path, as_json=as_json)
 
 
 @ledger.command(**_example("dpfair ledger show loans.ledger --scope 2025/north"))
@@ -103,7 +103,7 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """What FILE has spent in every scope, and what a next job may cost."""
-    print_summary(_opened(file), scope, as_json=as_json)
+    print_summary(file, scope, as_json=as_json)
 
 
 @scope_commands.command(**_example("dpfair ledger scope add loans.ledger 2025 2025/north"))

@@ -1,5 +1,6 @@
 """Calibration never promises more than the accountant certifies, and wastes little."""
 
+import json
 import math
 
 import pytest
@@ -137,10 +138,101 @@ def test_the_accountant_is_asked_once_about_full_batches(asked, adult, learner, 
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
-@pytest.mark.parametrize("eps", [0.3, 9.0])
-def test_the_accountant_is_asked_a_few_times_about_sampled_batches(asked, eps, relation):
-    calibrate(eps, DELTA, 0.0453, 1150, relation=relation)
-    assert len(asked) <= 4
+@pytest.mark.parametrize("eps", [0.3, 1.0, 3.0, 9.0])
+@pytest.mark.parametrize(("rate", "steps"), [(0.0453, 1150), (0.01, 3000), (0.2, 50)])
+def test_the_accountant_is_asked_once_about_sampled_batches(asked, eps, rate, steps, relation):
+    calibrate(eps, DELTA, rate, steps, relation=relation)
+    assert len(asked) == 1
+
+
+@pytest.mark.parametrize("wrong", [0.2, 0.999, 1.001, 5.0, None])
+def test_a_wrong_estimate_costs_time_but_no_privacy(monkeypatch, wrong):
+    right, rightly = calibration.estimated_epsilon, calibrate(1.0, DELTA, 0.1, 50)
+    monkeypatch.setattr(
+        calibration,
+        "estimated_epsilon",
+        lambda *how: None if wrong is None else wrong * right(*how),
+    )
+    multiplier = calibrate(1.0, DELTA, 0.1, 50)
+    assert epsilon_of(gaussian_steps(multiplier, 0.1, 50), DELTA, "add_remove") <= 1.0
+    assert multiplier == pytest.approx(rightly, rel=1e-4)
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("DPFAIR_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def searches(monkeypatch):
+    """How often noise was searched for."""
+    found, right = [], calibration._likely
+
+    def listening(*how):
+        found.append(how)
+        return right(*how)
+
+    monkeypatch.setattr(calibration, "_likely", listening)
+    return found
+
+
+HOW = {"relation": "replace_one", "exact": True}
+
+
+def test_kept_noise_is_the_same_and_is_certified_again(monkeypatch, cache, asked, searches):
+    found = calibrate(1.0, DELTA, 0.1, 50, **HOW)
+    asked.clear()
+    assert calibrate(1.0, DELTA, 0.1, 50, **HOW) == found
+    assert (len(searches), len(asked)) == (1, 1)
+    monkeypatch.setenv("DPFAIR_CACHE", "off")
+    assert calibrate(1.0, DELTA, 0.1, 50, **HOW) == found
+    assert len(searches) == 2
+
+
+def test_noise_of_full_batches_is_not_kept(cache):
+    calibrate(1.0, DELTA, 1.0, 50)
+    assert not cache.exists()
+
+
+def of_two_kinds(steps=50, rate=0.1):
+    """Noise for sampled and for full batches."""
+    return lambda s: compose([gaussian_steps(s, rate, steps), gaussian_steps(3 * s, 1.0, 2)])
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"event_of": of_two_kinds(steps=51)},
+        {"event_of": of_two_kinds(rate=0.1 + 2**-50)},
+        {"target": 1.0 + 2**-50},
+        {"delta": 2e-5},
+        {"relation": "replace_one"},
+        {"other_events": [noisy_table("0.1", "add_remove")]},
+        {"start": 2.0},
+    ],
+)
+def test_noise_for_other_inputs_is_searched_for(cache, searches, other):
+    inputs = {"event_of": of_two_kinds(), "target": 1.0, "delta": DELTA, "relation": "add_remove"}
+    for _ in range(2):
+        calibrate_event(**inputs)
+        calibrate_event(**inputs | other)
+    assert len(searches) == 2
+
+
+@pytest.mark.parametrize(
+    "kept", [0.5, 0.999, 1.001, 1e6, -1.0, 0.0, 1e-300, math.inf, math.nan, None, "much", [1.0], 1]
+)
+def test_kept_noise_that_is_not_certified_is_not_used(cache, searches, kept):
+    found = calibrate_event(of_two_kinds(), 1.0, DELTA)
+    [file] = cache.iterdir()
+    key, right = json.loads(file.read_text())
+    assert right == found
+    wrong = kept * right if isinstance(kept, float) else kept
+    file.write_text(json.dumps([key, wrong]))
+    assert calibrate_event(of_two_kinds(), 1.0, DELTA) == found
+    assert len(searches) == 2
+    assert json.loads(file.read_text()) == [key, found]
 
 
 @pytest.mark.parametrize("wrong", [0.2, 0.999, 1.001, 5.0, None])

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import cast
 
-from dp_accounting.dp_event import GaussianDpEvent
+from dp_accounting.dp_event import GaussianDpEvent, PoissonSampledDpEvent
 
 from dpfair import validate
+from dpfair.cache import kept
 from dpfair.errors import InputError
 from dpfair.privacy.accountants.answers import epsilon_of
+from dpfair.privacy.accountants.estimate import estimated_epsilon
 from dpfair.privacy.accountants.formula import formula_epsilon
 from dpfair.privacy.accountants.loss import is_large
 from dpfair.privacy.accountants.pld import grid_of
@@ -21,6 +24,8 @@ __all__ = ["MAX_EPSILON", "calibrate", "calibrate_event", "smallest_multiplier"]
 
 # A larger epsilon gives no useful protection.
 MAX_EPSILON = 200
+
+Quick = Callable[[float], float]
 
 # The logarithm of the largest noise multiplier that calibration tries.
 _MAX_NOISE = 40.0
@@ -113,17 +118,47 @@ def calibrate_event(
         raise InputError(f"Expected epsilon <= {MAX_EPSILON}, got {target}: it protects nothing.")
     validate.in_open_interval(0, 1, delta=delta)
 
+    def whole(multiplier: float) -> DpEvent:
+        return compose([event_of(multiplier), *other_events])
+
     def spent(multiplier: float) -> float:
-        event = compose([event_of(multiplier), *other_events])
+        event = whole(multiplier)
         return math.inf if is_large(event) else epsilon_of(event, delta, relation)
 
-    if stated is None:
+    if stated is not None:
+        return _checked(stated, event_of, spent, target)
 
-        def expected(multiplier: float) -> float | None:
-            leaves = parts(compose([event_of(multiplier), *other_events]))
-            return formula_epsilon(leaves, delta, relation, grid=grid_of(leaves))
+    def expected(multiplier: float) -> float | None:
+        leaves = parts(whole(multiplier))
+        return formula_epsilon(leaves, delta, relation, grid=grid_of(leaves))
 
-        return smallest_multiplier(spent, target, *_likely(expected, target, start))
+    @cache
+    def estimated(multiplier: float) -> float | None:
+        event = whole(multiplier)
+        return math.inf if is_large(event) else estimated_epsilon(parts(event), delta, relation)
+
+    def search() -> float:
+        return smallest_multiplier(spent, target, *_likely(expected, estimated, target, start))
+
+    def certified(found: object) -> bool:
+        if not (isinstance(found, float) and math.exp(-_MAX_NOISE) < found < math.exp(_MAX_NOISE)):
+            return False
+        return target * (1 - _TOLERANCE) <= spent(found) <= target
+
+    if not any(isinstance(leaf, PoissonSampledDpEvent) for leaf in parts(whole(start))):
+        return search()  # by a formula, in no more time than certifies what is kept
+    events = [event_to_json(event) for event in (event_of(1.0), *other_events)]
+    inputs = [events, float(target), delta, relation, start]
+    return float(kept("noise of sampled batches", inputs, search, certified))
+
+
+def _checked(
+    stated: DpEvent,
+    event_of: Callable[[float], DpEvent],
+    spent: Callable[[float], float],
+    target: float,
+) -> float:
+    """The multiplier of a finished run, if the target could have led to it."""
     multiplier = _noise_of(stated) / _noise_of(event_of(1.0))
     # The cost is computed only if the events agree in everything but the noise.
     if not alike(event_to_json(stated), event_to_json(event_of(multiplier))):
@@ -137,19 +172,26 @@ def calibrate_event(
 
 
 def _likely(
-    expected: Callable[[float], float | None], target: float, start: float
+    expected: Callable[[float], float | None],
+    estimated: Callable[[float], float | None],
+    target: float,
+    start: float,
 ) -> tuple[float, float]:
     """Where the certified multiplier is likely to be, and the power by which costs fall there.
 
-    To evaluate a formula takes no time compared with an accountant, which then has to be asked
-    once or twice. Without a formula, the search begins at ``start``.
+    To evaluate a formula takes no time compared with an accountant, and an estimate takes a part of
+    its time. Then the accountant has to be asked once or twice. Without a formula, the search
+    begins at ``start``.
     """
     if expected(start) is None:
         return start, 1.0
-    found = smallest_multiplier(cast(Callable[[float], float], expected), target, start, 1.0, 1e-7)
+    found = smallest_multiplier(cast(Quick, expected), target, start, 1.0, 1e-7)
     costs = expected(found), expected(1.01 * found)
     power = math.log(costs[0] / costs[1]) / math.log(1.01) if costs[0] and costs[1] else 1.0
-    return found * (1 + _TOLERANCE / 2 / power), power
+    if estimated(found) is None:
+        return found * (1 + _TOLERANCE / 2 / power), power
+    found = smallest_multiplier(cast(Quick, estimated), target, found, power, _TOLERANCE / 2)
+    return found * (1 + _TOLERANCE / 4 / power), power
 
 
 def _noise_of(event: DpEvent) -> float:

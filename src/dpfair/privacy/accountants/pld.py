@@ -20,6 +20,7 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from dp_accounting.privacy_accountant import NeighboringRelation
 
 from dpfair.privacy.accountants.accountant import Accountant
+from dpfair.privacy.accountants.gaussian_loss import gaussian_loss
 from dpfair.privacy.accountants.loss import squared_loss
 from dpfair.privacy.alternatives import worst_of
 from dpfair.privacy.events import (
@@ -124,17 +125,9 @@ def _leaf_distribution(
             leaf.noise_parameter, sensitivity=1, value_discretization_interval=interval
         ).self_compose(count)
     if isinstance(leaf, PoissonSampledDpEvent):
-        return pld.from_gaussian_mechanism(
-            leaf.event.noise_multiplier,
-            value_discretization_interval=interval,
-            sampling_prob=leaf.sampling_probability,
-            neighboring_relation=relation,
-        ).self_compose(count)
-    gaussian = pld.from_gaussian_mechanism(
-        leaf.noise_multiplier / math.sqrt(count),
-        value_discretization_interval=interval,
-        neighboring_relation=relation,
-    )
+        step = leaf.event.noise_multiplier, leaf.sampling_probability
+        return gaussian_loss(*step, interval, relation).self_compose(count)
+    gaussian = gaussian_loss(leaf.noise_multiplier / math.sqrt(count), 1.0, interval, relation)
     if isinstance(leaf, ThresholdedDpEvent):
         # To replace a record is to remove one and to add one: either may move over the threshold.
         moved = 1 if relation is NeighboringRelation.ADD_OR_REMOVE_ONE else 2

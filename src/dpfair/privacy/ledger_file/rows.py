@@ -11,16 +11,18 @@ import hashlib
 import json
 import re
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dpfair.errors import InputError, LedgerFileError, LedgerTamperedError
-from dpfair.privacy.event_json import event_from_json, event_to_json
-from dpfair.privacy.events import DpEvent
+
+if TYPE_CHECKING:
+    from dpfair.privacy.events import DpEvent
 
 __all__ = [
     "BEFORE_ALL",
@@ -30,6 +32,7 @@ __all__ = [
     "Kept",
     "Opening",
     "Row",
+    "amount_spent",
     "chained",
     "checked_text",
     "read_row",
@@ -141,8 +144,8 @@ def chained(previous: Row | None, content: Content) -> Row:
         value = getattr(content, each.name)
         if isinstance(value, Fraction):
             value = str(value)
-        elif isinstance(value, DpEvent):
-            value = event_to_json(value)
+        elif each.type == "DpEvent":
+            value = _event_data(value)
         data[each.name] = value
     body = _canonical(data)
     if previous is None:
@@ -152,25 +155,44 @@ def chained(previous: Row | None, content: Content) -> Row:
 
 def read_row(previous: Row | None, row: Row) -> Content:
     """The content of a row, if it follows the other row and was not changed."""
+    data = _data(previous, row)
+    with _readable(row):
+        return _content(row.seq, data)
+
+
+def amount_spent(previous: Row | None, row: Row) -> Fraction | None:
+    """What is spent after a charge, or None for another row; its event is not read."""
+    data = _data(previous, row)
+    with _readable(row):
+        return _rational(data["spent"]) if data["kind"] == "charge" else None
+
+
+def _data(previous: Row | None, row: Row) -> dict[str, Any]:
     expected = (0, BEFORE_ALL) if previous is None else (previous.seq + 1, previous.hash)
     if row.seq != expected[0] or row.hash != _link(expected[1], row.body):
         raise LedgerTamperedError(
             f"Row {row.seq} of the ledger does not follow from the row before it: it was changed."
         )
+    with _readable(row):
+        data = json.loads(row.body)
+        if not isinstance(data, dict) or row.body != _canonical(data):
+            raise ValueError
+        return data
+
+
+@contextmanager
+def _readable(row: Row) -> Iterator[None]:
     try:
-        return _content(row)
+        yield
     except LedgerFileError:
         raise
     except (LookupError, TypeError, ValueError, ArithmeticError, RecursionError) as error:
         raise LedgerTamperedError(f"Row {row.seq} of the ledger cannot be read.") from error
 
 
-def _content(row: Row) -> Content:
-    data = json.loads(row.body)
-    if not isinstance(data, dict) or row.body != _canonical(data):
-        raise ValueError
+def _content(seq: int, data: dict[str, Any]) -> Content:
     kind = KINDS[data.pop("kind")]
-    if (kind is Opening) != (row.seq == 0):
+    if (kind is Opening) != (seq == 0):
         raise ValueError
     if kind is Opening and (found := _whole(data.pop("format"))) != FORMAT:
         raise LedgerFileError(
@@ -200,8 +222,16 @@ def _link(previous: str, body: str) -> str:
     return hashlib.sha256((previous + body).encode()).hexdigest()
 
 
+def _event_data(event: DpEvent) -> dict[str, Any]:
+    from dpfair.privacy.event_json import event_to_json  # needs the packages of the accountants
+
+    return event_to_json(event)
+
+
 @lru_cache(maxsize=1024)
 def _event(text: str) -> DpEvent:
+    from dpfair.privacy.event_json import event_from_json
+
     return event_from_json(json.loads(text))
 
 
