@@ -80,3 +80,15 @@ def test_a_shell_can_complete_commands_and_options(capsys):
         env=os.environ | asked,
     )
     assert run.stdout.split() == ["predict"]
+
+
+def test_a_command_does_not_look_for_garbage_among_what_stays():
+    code = (
+        "import atexit, gc, sys; from dpfair.cli import main; sys.argv = ['dpfair']; "
+        "atexit.register(lambda: print('at the end', gc.get_threshold()[0], "
+        "gc.get_freeze_count() > 10_000)); main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    ending = done.stdout.splitlines()[-1].split()
+    assert int(ending[3]) > 10_000
+    assert ending[4] == "True"

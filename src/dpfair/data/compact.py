@@ -17,11 +17,18 @@ from numpy.typing import NDArray
 __all__ = ["Numbers"]
 
 Float64 = NDArray[np.float64]
+Codes = NDArray[np.unsignedinteger[Any]]
 
 # Codes have at most two bytes. A column whose first cells mostly differ is not searched for more.
-_MOST_VALUES, _FIRST, _MOSTLY = 1 << 16, 1 << 14, 0.9
+_BYTE, _MOST_VALUES, _FIRST, _MOSTLY = 1 << 8, 1 << 16, 1 << 14, 0.9
+
+# Whole numbers of a range that is not much larger than their number are looked up in a table of it.
+_WIDEST, _PLACES_PER_ROW = 1 << 22, 4
 
 _EXACT = 2.0**53
+
+# Arrays of so many numbers stay in the caches.
+_ROWS = 1 << 15
 
 
 @dataclass(frozen=True)
@@ -37,7 +44,7 @@ class Numbers:
     """
 
     values: Float64
-    codes: NDArray[np.unsignedinteger[Any]] | None = None
+    codes: Codes | None = None
 
     @classmethod
     def compact(cls, numbers: Float64) -> Numbers:
@@ -46,9 +53,11 @@ class Numbers:
         >>> Numbers.compact(np.array([3.0, 4.0, 3.0, np.nan])).codes.dtype.itemsize
         1
         """
-        found = _whole(numbers)
-        if found is None or found.codes is None or found.codes.itemsize > 1:
-            found = _coded(numbers) or found
+        whole = _whole(numbers)
+        if whole is None:
+            found = _coded(numbers)
+        else:
+            found = whole if len(whole.values) <= _BYTE else _fewer(whole)
         return found or cls(np.ascontiguousarray(numbers))
 
     def __len__(self) -> int:
@@ -81,31 +90,47 @@ def _whole(numbers: Float64) -> Numbers | None:
     smallest number is that of one record, which would move others by the rounding. So all numbers
     are compared with what their codes mean.
     """
-    missing = np.isnan(numbers)
     low, high = np.fmin.reduce(numbers, initial=np.inf), np.fmax.reduce(numbers, initial=-np.inf)
     # Written so that infinite numbers, and no numbers at all, fail it.
     if not (-_EXACT < low <= high < _EXACT and low.is_integer()):
         return None
-    span, some = int(high - low), bool(missing.any())
-    if span >= _MOST_VALUES - 1:
+    span, gaps = int(high - low), bool(np.isnan(numbers).any())
+    if span >= max(_MOST_VALUES, min(_WIDEST, _PLACES_PER_ROW * len(numbers))):
         return None
-    distances = np.where(missing, span + 1, numbers - low) if some else numbers - low
-    codes = distances.astype(np.min_scalar_type(span + some))
+    distances = np.empty(len(numbers), np.min_scalar_type(span + gaps))
+    for start in range(0, len(numbers), _ROWS):
+        some, found = numbers[start : start + _ROWS], distances[start : start + _ROWS]
+        missing = np.isnan(some)
+        found[:] = np.where(missing, span + 1, some - low) if gaps else some - low
+        if not ((found + low == some) | missing).all():
+            return None
     values = low + np.arange(span + 1)
-    found = Numbers(np.append(values, np.nan) if some else values, codes)
-    return found if np.array_equal(found.floats, numbers, equal_nan=True) else None
+    return Numbers(np.append(values, np.nan) if gaps else values, distances)
+
+
+def _fewer(numbers: Numbers) -> Numbers | None:
+    """Only the values that occur; all of them if these are no fewer bytes; None if too many."""
+    assert numbers.codes is not None
+    occurs = np.zeros(len(numbers.values), dtype=bool)
+    occurs[numbers.codes] = True
+    places = np.flatnonzero(occurs)
+    if len(places) <= min(_MOST_VALUES, len(numbers) // 8):
+        codes = np.empty(len(occurs), np.min_scalar_type(len(places) - 1))
+        codes[places] = np.arange(len(places))
+        return Numbers(numbers.values[places], codes.take(numbers.codes))
+    return numbers if len(occurs) <= _MOST_VALUES else None
 
 
 def _coded(numbers: Float64) -> Numbers | None:
     """Numbers of which few are distinct."""
     import polars as pl
 
-    first = numbers[:_FIRST]
-    if len(np.unique(first)) > max(_MOSTLY * len(first), 1):
+    cells, most = pl.Series(np.ascontiguousarray(numbers)), min(_MOST_VALUES, len(numbers) // 8)
+    first = cells.head(_FIRST)
+    if first.n_unique() > min(max(_MOSTLY * len(first), 1), most):
         return None
-    cells = pl.Series(np.ascontiguousarray(numbers))
     values = cells.unique()
-    if len(values) > min(_MOST_VALUES, len(numbers) // 8):
+    if len(values) > most:
         return None
     kind = pl.UInt8 if len(values) <= 1 << 8 else pl.UInt16
     places = cells.replace_strict(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 
-__all__ = ["as_utf8"]
+__all__ = ["as_utf8", "is_utf8"]
 
 _MARKS = {
     codecs.BOM_UTF8: "utf-8",
@@ -26,10 +26,15 @@ def as_utf8(content: bytes, encoding: str) -> bytes:
         if content.startswith(mark) and fits:
             content, encoding = content[len(mark) :], marked
             break
-    if encoding in ("utf-8", "ascii"):
+    if is_utf8(encoding):
         return content
     if encoding.startswith("utf-16"):
         wide = "utf-16-le" if encoding == "utf-16" else encoding
         return content.decode(wide, errors="replace").encode()
     lines = content.split(b"\n")
     return b"\n".join(line.decode(encoding, errors="replace").encode() for line in lines)
+
+
+def is_utf8(encoding: str) -> bool:
+    """Whether text in an encoding is read as UTF-8."""
+    return encoding in ("utf-8", "ascii")

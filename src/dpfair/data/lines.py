@@ -24,12 +24,15 @@ import codecs
 import csv
 import gzip
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, cast
 
-from dpfair.data.encodings import as_utf8
+import numpy as np
+
+from dpfair.data.encodings import as_utf8, is_utf8
 from dpfair.data.file_form import USUAL_FILE, FileForm
 from dpfair.data.header import find_delimiter, read_header
 from dpfair.errors import InputError
@@ -50,6 +53,9 @@ __all__ = [
 # Bytes that are checked at once, and those that are rewritten at once if a cell is malformed.
 _PIECES = (1 << 20, 1 << 15)
 
+# Bytes of which the newlines are counted at once: few enough to stay in the cache.
+_COUNTED, _NEWLINE = 1 << 16, ord("\n")
+
 _WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -59,7 +65,7 @@ def read_lines(path: Path, file: FileForm = USUAL_FILE) -> pl.DataFrame:
     No error depends on anything but the first line and whether there is a second.
     """
     content, header = _content(path, file)
-    if count_lines(content) == 1:
+    if content.find(b"\n") in (-1, len(content) - 1):
         raise InputError(f"The file {path} has no rows.")
     delimiter = file.delimiter or find_delimiter(header)
     return _parsed(content, delimiter, read_header(header, delimiter, path), path)
@@ -76,8 +82,8 @@ def line_pieces(path: Path, file: FileForm, size: int) -> Iterator[pl.DataFrame]
             yield read_lines(path, file)
             return
         while block := source.read(size):
-            block += b"" if block.endswith(b"\n") else source.readline()
-            yield _parsed(_joined(header, block, file), delimiter, names, path)
+            rest = b"" if block.endswith(b"\n") else source.readline()
+            yield _parsed(_joined(header, [block, rest], file), delimiter, names, path)
 
 
 def line_ranges(path: Path, file: FileForm, size: int) -> list[tuple[int, int]] | None:
@@ -104,13 +110,15 @@ def lines_between(path: Path, file: FileForm, start: int, stop: int) -> pl.DataF
         source.seek(start - 1)
         source.readline()  # the end of a line that starts before the range
         block = source.read(max(stop - source.tell(), 0))
-        block += b"" if block[-1:] in (b"", b"\n") else source.readline()
-    return _parsed(_joined(header, block, file), delimiter, names, path)
+        rest = b"" if block[-1:] in (b"", b"\n") else source.readline()
+    return _parsed(_joined(header, [block, rest], file), delimiter, names, path)
 
 
-def _joined(header: bytes, block: bytes, file: FileForm) -> bytes:
+def _joined(header: bytes, lines: Sequence[bytes], file: FileForm) -> bytes:
     """The header and some lines as UTF-8; behind a newline, nothing is a byte order mark."""
-    return header + as_utf8(b"\n" + block, file.encoding)
+    if is_utf8(file.encoding):
+        return b"".join((header, b"\n", *lines))  # copied once
+    return header + as_utf8(b"".join((b"\n", *lines)), file.encoding)
 
 
 def header_names(path: Path, file: FileForm = USUAL_FILE) -> list[str]:
@@ -146,15 +154,19 @@ def _parsed(content: bytes, delimiter: str, names: list[str], path: Path) -> pl.
         content = content if content.endswith(b"\n") else content + b"\n"
         content = _well_formed(content, delimiter, _PIECES)
     unreadable = InputError(f"The file {path} is not a readable table.")
+    read = partial(
+        pl.read_csv,
+        content,
+        separator=delimiter,
+        infer_schema=False,
+        truncate_ragged_lines=True,
+        quote_char='"' if quoted else None,
+    )
     try:
-        frame = pl.read_csv(
-            content,
-            separator=delimiter,
-            infer_schema=False,
-            truncate_ragged_lines=True,
-            encoding="utf8-lossy",
-            quote_char='"' if quoted else None,
-        )
+        try:
+            frame = read(encoding="utf8")  # a quarter faster, and refuses invalid bytes
+        except pl.exceptions.ComputeError:
+            frame = read(encoding="utf8-lossy")
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
         raise unreadable from None  # without its cause, which may quote a record
     if frame.shape != (lines, len(names)):
@@ -180,7 +192,13 @@ def line_widths(path: Path, file: FileForm = USUAL_FILE) -> tuple[int, list[int]
 
 def count_lines(content: bytes) -> int:
     """The number of lines; the last one need not end with a newline."""
-    return content.count(b"\n") + (content[-1:] not in (b"", b"\n"))
+    # NumPy compares many bytes at once; the count of bytes stops at every newline.
+    characters = np.frombuffer(content, np.uint8)
+    newlines = sum(
+        np.count_nonzero(characters[at : at + _COUNTED] == _NEWLINE)
+        for at in range(0, len(characters), _COUNTED)
+    )
+    return int(newlines) + (content[-1:] not in (b"", b"\n"))
 
 
 def _content(path: Path, file: FileForm) -> tuple[bytes, str]:

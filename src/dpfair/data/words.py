@@ -5,13 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpfair.data.distinct import distinct, polars_texts
 from dpfair.data.text import plain_text
+
+if TYPE_CHECKING:
+    import polars as pl
 
 __all__ = ["Words", "as_words", "coded"]
 
@@ -47,6 +51,9 @@ class Words:
         return [table[place] for place in self.places.tolist()]
 
 
+_NO_WORDS = Words((), np.empty(0, np.int32))
+
+
 def coded(
     values: Any, listed: Sequence[str], code_of: Callable[[Words], NDArray[Any]]
 ) -> NDArray[Any]:
@@ -59,17 +66,27 @@ def coded(
     >>> coded(texts, ["a", "b", "true"], lambda words: words.codes(["a", "b", "true"], -1)).tolist()
     [1, -1, -1, 2]
     """
-    import polars as pl
-
     texts = polars_texts(values)
-    if texts is None or not listed or any(plain_text(word) != word for word in listed):
+    places_of = None if texts is None else _enum(tuple(listed))
+    if texts is None or places_of is None:
         return code_of(as_words(values))
-    places = texts.cast(pl.Enum(listed), strict=False).to_physical()
+    places = texts.cast(places_of, strict=False).to_physical()
+    if not places.null_count():
+        return places.to_numpy().astype(code_of(_NO_WORDS).dtype)
     others = places.is_null()
     rest = code_of(as_words(texts.filter(others)))
     codes = places.fill_null(0).to_numpy().astype(rest.dtype)
     codes[others.to_numpy()] = rest
     return codes
+
+
+@lru_cache(maxsize=1 << 10)
+def _enum(listed: tuple[str, ...]) -> pl.Enum | None:
+    """The places of listed words; None if a cell may be one of them in another spelling."""
+    import polars as pl
+
+    plain = all(plain_text(word) == word for word in listed)
+    return pl.Enum(listed) if listed and plain else None
 
 
 def as_words(values: Any) -> Words:
