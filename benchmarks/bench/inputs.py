@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,7 @@ EPSILON, DELTA = 3.0, 1e-5
 LABEL, SENSITIVE = "income", "sex"
 ACCEPTED = ">50K"
 SEED = 0
+FILES = 8
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,11 @@ class Inputs:
     def parquet(self) -> Path:
         """The table with its labels."""
         return self._made(f"adult-{self.rows}.parquet")
+
+    @property
+    def parquet_files(self) -> Path:
+        """A folder with the same table in several files."""
+        return self._made(f"adult-{self.rows}.files")
 
     @property
     def csv(self) -> Path:
@@ -102,6 +109,8 @@ def main() -> None:
     inputs = Inputs(folder, rows)
     if kind == "parquet":
         adult_like(rows).write_parquet(part)
+    elif kind == "files":
+        write_files(inputs.parquet, part)
     elif kind == "csv":
         import polars as pl
 
@@ -134,6 +143,17 @@ def adult_like(rows: int) -> pl.DataFrame:
         for column in data.X
     ]
     return pl.DataFrame([*mixed, pl.Series(LABEL, data.y).gather(first)])
+
+
+def write_files(table: Path, folder: Path) -> None:
+    """Write the rows of a table to several files of a folder."""
+    import polars as pl
+
+    folder.mkdir()
+    frame = pl.read_parquet(table)
+    ends = [frame.height * i // FILES for i in range(FILES + 1)]
+    for i, (start, stop) in enumerate(pairwise(ends)):
+        frame[start:stop].write_parquet(folder / f"{i}.parquet")
 
 
 def fitted_model(ledger: Path | None = None) -> PrivateFairClassifier:
