@@ -22,6 +22,7 @@ from dpfair import (
     TableFiles,
 )
 from dpfair.data.dask_parts import OnWorkers, _placed, is_dask_frame
+from dpfair.data.dask_shares import equal_shares
 from dpfair.data.records import Records
 from dpfair.data.threads import may_start_threads
 from dpfair.data.worker_files import FilesOnWorkers
@@ -137,8 +138,26 @@ class TestShares:
     def test_a_task_starts_no_thread(self, encoded):
         assert encoded().total(lambda _: [may_start_threads()]) == [False]
 
+    @pytest.mark.parametrize("near", [0, 3, 6])
+    def test_each_thread_has_as_many_records(self, near, client):
+        def part(rows):
+            return Records.of_arrays(*np.zeros((2, rows, 1)), np.zeros(rows))
+
+        first, second = client.nthreads()
+        lengths = (50, 90, 70, 10, 60, 80)
+        parts = [
+            client.submit(part, rows, pure=False, workers=[first if i < near else second])
+            for i, rows in enumerate(lengths)
+        ]
+        shares = equal_shares(client, dict(zip(parts, lengths, strict=True)))
+        found = client.gather(client.map(len, shares, pure=False))
+        assert sum(found) == sum(lengths)
+        assert max(found) <= sum(lengths) / 2 + max(lengths) / 2
+        assert {*map(len, client.who_has(shares).values())} == {1}
+        assert len({*client.who_has(shares).values()}) == 2
+
     def test_a_share_is_not_too_large_to_be_moved(self, encoded, monkeypatch):
-        monkeypatch.setattr("dpfair.data.dask_parts._MOST", FEW // 5)
+        monkeypatch.setattr("dpfair.data.dask_shares._MOST", FEW // 5)
         lengths = encoded()._each(len)
         assert sum(lengths) == FEW
         assert 4 <= len(lengths) <= 7

@@ -1,18 +1,16 @@
 """Tables of Dask, and parts of records on the workers of a cluster.
 
-A partition is encoded once, where it was computed, and its records stay there. Then the partitions
-of a worker are dealt to shares, one for each of its threads. A measure is sent to every share, and
-only its sums come back: a question has as many tasks as the cluster has threads, or a few more for
-very many records, however many partitions there are. If a worker is lost, Dask computes its
-partitions again from their source, so a source has to give the same rows in the same order every
-time.
+A partition is encoded once, where it was computed. Then the partitions are dealt to shares of about
+as many records, one for each thread of the workers, and stay there. A measure is sent to every
+share, and only its sums come back: a question has as many tasks as the cluster has threads, or a
+few more for very many records, however many partitions there are. If a worker is lost, Dask
+computes its partitions again from their source, so a source has to give the same rows in the same
+order every time.
 """
 
 from __future__ import annotations
 
-import math
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -20,15 +18,13 @@ from itertools import accumulate
 from typing import Any, Self
 
 from dpfair.data.containers import missing_column
+from dpfair.data.dask_shares import equal_shares
 from dpfair.data.in_parts import InParts, added
 from dpfair.data.records import Addends, Records
 from dpfair.data.threads import one_thread
 from dpfair.errors import InputError
 
 __all__ = ["OnWorkers", "current_client", "frame_tables", "is_dask_frame"]
-
-# The records of a share, at most: a worker that is short of memory writes whole shares to files.
-_MOST = 1 << 25
 
 
 class OnWorkers:
@@ -66,8 +62,7 @@ class OnWorkers:
         lengths = client.gather(client.map(len, parts, pure=False))
         firsts = [*accumulate(lengths, initial=0)][:-1]
         parts = client.map(_placed, parts, firsts, lengths, pure=False)
-        shares = _shares(client, dict(zip(parts, lengths, strict=True)))
-        return cls(client, [client.submit(InParts, some) for some in shares])
+        return cls(client, equal_shares(client, dict(zip(parts, lengths, strict=True))))
 
     def __len__(self) -> int:
         return sum(self._each(len))
@@ -135,21 +130,6 @@ def current_client() -> Any:
 
         return get_client()
     return None
-
-
-def _shares(client: Any, lengths: Mapping[Any, int]) -> Iterator[list[Any]]:
-    """The parts that each worker has, dealt to its threads."""
-    from dask.distributed import wait
-
-    wait([*lengths])
-    threads, places = client.nthreads(), client.who_has([*lengths])
-    of_worker = defaultdict[str, list[Any]](list)
-    for part in lengths:
-        of_worker[next(iter(places[part.key]), "")].append(part)
-    for worker, held in of_worker.items():
-        full = math.ceil(sum(lengths[part] for part in held) / _MOST)
-        count = min(len(held), max(full, threads.get(worker, 1)))
-        yield from (held[i::count] for i in range(count))
 
 
 def _placed(records: Records, first: int, length: int) -> Records:
