@@ -74,7 +74,12 @@ class OnWorkers:
 
     def map(self, change: Callable[[Records], Records]) -> Self:
         """The records after a change of each of them alone."""
-        return type(self)(self._client, self._sent(_changed, change=change))
+        from dask.distributed import wait
+
+        changed = self._sent(_changed, change=change)
+        # A worker that has nothing to do takes tasks that wait for another one, and their records.
+        wait(changed)
+        return type(self)(self._client, changed)
 
     def declared(self) -> Self:
         """The records of a declared group and label."""
