@@ -51,6 +51,7 @@ def compared(key: str) -> Cell:
 COLUMNS: dict[str, tuple[str, Cell]] = {
     "cpu": ("CPU time", measured("cpu", TIMES)),
     "wall": ("wall time", measured("wall", TIMES)),
+    "wall ratio": ("× the first", compared("wall")),
     "rate": ("rows per second of wall time", measured("rate", RATES)),
     "cpu rate": ("per second", measured("cpu rate", RATES)),
     "ratio": ("× the first", compared("cpu")),

@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,7 @@ ACCEPTED = ">50K"
 SEED = 0
 MOST_ROWS = 10**7
 """Of one file; a larger table is a folder of such files."""
+FILES = 8
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,11 @@ class Inputs:
     def parquet(self) -> Path:
         """The table with its labels: a file, or a folder of them."""
         return self._made(f"adult-{self.rows}.parquet")
+
+    @property
+    def parquet_files(self) -> Path:
+        """A folder with the same table in several files."""
+        return self._made(f"adult-{self.rows}.files")
 
     @property
     def csv(self) -> Path:
@@ -109,6 +116,8 @@ def main() -> None:
             some.write_parquet(part / f"{number}.parquet")
     elif kind == "parquet":
         adult_like(rows).write_parquet(part)
+    elif kind == "files":
+        write_files(inputs.parquet, part)
     elif kind == "csv":
         import polars as pl
 
@@ -141,6 +150,17 @@ def adult_like(rows: int, seed: int = SEED) -> pl.DataFrame:
         for column in data.X
     ]
     return pl.DataFrame([*mixed, pl.Series(LABEL, data.y).gather(first)])
+
+
+def write_files(table: Path, folder: Path) -> None:
+    """Write the rows of a table to several files of a folder."""
+    import polars as pl
+
+    folder.mkdir()
+    frame = pl.read_parquet(table)
+    ends = [frame.height * i // FILES for i in range(FILES + 1)]
+    for i, (start, stop) in enumerate(pairwise(ends)):
+        frame[start:stop].write_parquet(folder / f"{i}.parquet")
 
 
 def fitted_model(ledger: Path | None = None) -> PrivateFairClassifier:

@@ -24,6 +24,10 @@ class Sizes:
         """The usual size."""
         return (self.rows,)
 
+    def most(self) -> tuple[int, ...]:
+        """The largest size alone."""
+        return (self.largest,)
+
     def moderate(self) -> tuple[int, ...]:
         """For what takes long at the usual size."""
         return (min(self.rows, 50_000),)
@@ -105,6 +109,20 @@ SECTIONS = (
         Sizes.streamed,
         ("wall", "cpu", "peak"),
         one_thread=False,
+    ),
+    Section(
+        "fit-dask",
+        "Fit on a Dask cluster",
+        "The same fit from eight Parquet files by workers on this computer. A worker has one "
+        "thread, and so has the process that asks them. Reading the files is included; starting "
+        "the cluster is not.",
+        (
+            Contender("dpfair, one worker", "dask_fit:one_worker"),
+            Contender("dpfair, two workers", "dask_fit:two_workers"),
+            Contender("dpfair, from files without a cluster", "dpfair_fit:files"),
+        ),
+        Sizes.most,
+        ("wall", "wall ratio"),
     ),
     Section(
         "fair-fit",

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from dpfair.cli.cluster import runs_on
 from dpfair.data.encode import encode, level_codes
 from dpfair.datasets import DATASETS
 from dpfair.errors import FairnessWarning
@@ -28,7 +29,7 @@ from dpfair.methods.fair_classifier import PrivateFairClassifier
 from scripts.panel.cells import digits, header, row, with_error
 from scripts.panel.contenders import BUDGETS, MODES
 from scripts.panel.digest import library_digest
-from scripts.panel.run import CACHE, JOBS, reporter
+from scripts.panel.run import CACHE, JOBS, WHERE, reporter
 from scripts.panel.schemas import SHIPPED_FACTS, stated
 from scripts.panel.summary import mean_of
 
@@ -68,7 +69,8 @@ class KindsRun:
 
 def main() -> None:
     """Run what is missing and print the table."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    summary = (__doc__ or "").splitlines()[0]
+    parser = argparse.ArgumentParser(description=summary, parents=[WHERE])
     parser.add_argument("--seeds", type=parse_seeds, required=True, metavar="A-B")
     parser.add_argument("--facts", choices=SHIPPED_FACTS, default=SHIPPED_FACTS[-1])
     parser.add_argument("--learner", choices=[DEFAULT, *LEARNERS], default=DEFAULT)
@@ -81,7 +83,8 @@ def main() -> None:
         for seed in given.seeds
     ]
     folder = CACHE / "kinds_only"
-    found = run_all(runs, folder, jobs=JOBS, progress=reporter(len(runs)), execute=execute)
+    with runs_on(given.dask):
+        found = run_all(runs, folder, jobs=JOBS, progress=reporter(len(runs)), execute=execute)
     print("\n".join(lines(runs, found)))
 
 

@@ -1,6 +1,7 @@
 """Run the panel; results that are already there are not made again.
 
     python -m scripts.panel.run --half choosing --contenders logistic boosting --seeds 200-204
+    python -m scripts.panel.run --dask local     # or the address of a scheduler
 
 Results are lines of ``.panel/runs.jsonl``. ``python -m scripts.panel.report`` writes the page.
 """
@@ -13,6 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from dpfair.cli.cluster import runs_on
 from dpfair.experiments.benchmark import parse_seeds
 from dpfair.experiments.runner import run_all
 from dpfair.learners import LEARNERS
@@ -22,23 +24,30 @@ from scripts.panel.halves import HALVES, halves
 from scripts.panel.schemas import FACTS
 from scripts.panel.tables import TABLES
 
-__all__ = ["CACHE", "SEEDS", "main", "planned", "reporter"]
+__all__ = ["CACHE", "SEEDS", "WHERE", "main", "planned", "reporter"]
 
 CACHE = Path(__file__).parents[2] / ".panel"
 SEEDS = "300-309"
 JOBS = 2
 
+WHERE = argparse.ArgumentParser(add_help=False)
+"""Where runs are made: an option of all programs that make them."""
+WHERE.add_argument("--dask", metavar="ADDRESS", help="of a Dask scheduler, or local")
+
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run what is missing."""
-    runs = planned(arguments)
-    run_all(runs, CACHE, jobs=JOBS, progress=reporter(len(runs)), execute=execute)
+    where, others = WHERE.parse_known_args(arguments)
+    runs = planned(others)
+    with runs_on(where.dask):
+        run_all(runs, CACHE, jobs=JOBS, progress=reporter(len(runs)), execute=execute)
 
 
 def planned(arguments: Sequence[str] | None = None) -> list[PanelRun]:
     """The runs that the arguments ask for, table by table."""
     names = [table.name for table in TABLES]
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    summary = (__doc__ or "").splitlines()[0]
+    parser = argparse.ArgumentParser(description=summary, parents=[WHERE])
     parser.add_argument("--tables", nargs="+", choices=names, default=names, metavar="NAME")
     parser.add_argument("--half", choices=HALVES)
     known = [CONSTANT, QUOTAS, *LEARNERS]

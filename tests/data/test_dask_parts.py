@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections import Counter
 
 import numpy as np
 import polars as pl
@@ -21,7 +22,9 @@ from dpfair import (
     TableFiles,
 )
 from dpfair.data.dask_parts import OnWorkers, _placed, is_dask_frame
+from dpfair.data.dask_shares import equal_shares
 from dpfair.data.records import Records
+from dpfair.data.threads import may_start_threads
 from dpfair.data.worker_files import FilesOnWorkers
 
 dask = pytest.importorskip("dask")
@@ -106,6 +109,60 @@ def test_facts_are_found_on_a_cluster(table, client):
     assert (one.scorer_.weights == two.scorer_.weights).all()
 
 
+class TestShares:
+    """Seven partitions and two threads."""
+
+    @pytest.fixture
+    def encoded(self, table, client):
+        def encode(part, _):
+            return Records.of_arrays(*np.zeros((2, len(part), 1)), part.age)
+
+        parts = in_dask(table, 7).to_delayed()
+        return lambda: OnWorkers.encoded(client, [(part, None) for part in parts], encode)
+
+    def test_a_question_has_a_task_per_thread(self, encoded, client):
+        assert len(encoded()._each(len)) == len(client.nthreads()) == 2
+
+    @pytest.mark.parametrize("order", [1, -1])  # one of them is that in which Dask lists workers
+    def test_it_is_answered_where_the_records_are(self, order, encoded, client):
+        def asked(records):
+            return [Counter({os.getpid(): len(records)})]
+
+        records = OnWorkers(client, encoded()._shares[::order])
+        [[first], *others] = [records.total(asked) for _ in range(20)]
+        assert len(first) == 2
+        assert sum(first.values()) == len(records) == FEW
+        assert others == [[first]] * 19
+        assert records.map(Records.declared).total(asked) == [first]
+
+    def test_a_task_starts_no_thread(self, encoded):
+        assert encoded().total(lambda _: [may_start_threads()]) == [False]
+
+    @pytest.mark.parametrize("near", [0, 3, 6])
+    def test_each_thread_has_as_many_records(self, near, client):
+        def part(rows):
+            return Records.of_arrays(*np.zeros((2, rows, 1)), np.zeros(rows))
+
+        first, second = client.nthreads()
+        lengths = (50, 90, 70, 10, 60, 80)
+        parts = [
+            client.submit(part, rows, pure=False, workers=[first if i < near else second])
+            for i, rows in enumerate(lengths)
+        ]
+        shares = equal_shares(client, dict(zip(parts, lengths, strict=True)))
+        found = client.gather(client.map(len, shares, pure=False))
+        assert sum(found) == sum(lengths)
+        assert max(found) <= sum(lengths) / 2 + max(lengths) / 2
+        assert {*map(len, client.who_has(shares).values())} == {1}
+        assert len({*client.who_has(shares).values()}) == 2
+
+    def test_a_share_is_not_too_large_to_be_moved(self, encoded, monkeypatch):
+        monkeypatch.setattr("dpfair.data.dask_shares._MOST", FEW // 5)
+        lengths = encoded()._each(len)
+        assert sum(lengths) == FEW
+        assert 4 <= len(lengths) <= 7
+
+
 @pytest.fixture
 def totals(monkeypatch):
     """Lets a test change the measures of all totals; the first one has the number 1."""
@@ -137,6 +194,29 @@ def test_a_worker_is_killed_between_two_totals(table, in_memory, client, totals)
     asked = totals(killing)
     assert_same(model().fit(in_dask(table, 5)), in_memory)
     assert len(asked) > 12
+
+
+@kills
+def test_a_worker_is_killed_and_the_ledger_file_has_the_same_account(
+    table, client, totals, tmp_path
+):
+    def account(name, *data):
+        path = tmp_path / name
+        LedgerFile.create(path, epsilon=10, delta=1e-4)
+        fit = model(ledger=path, random_state=None).fit(*data)
+        ledger = LedgerFile(path)
+        return ledger.entries, ledger.spent, str(fit.ledger_), fit.plan_.to_json()
+
+    def killing(total, measure, asked):
+        if len(asked) == 7:
+            [process, *_] = client.run(os.getpid).values()
+            os.kill(process, signal.SIGKILL)
+        return total(measure)
+
+    asked = totals(killing)
+    there = account("cluster", in_dask(table, 5))
+    assert len(asked) > 7
+    assert there == account("memory", table.drop("repaid"), table["repaid"])
 
 
 @kills

@@ -9,6 +9,7 @@ import pytest
 
 from dpfair import Noise
 from dpfair.data.encode import encode
+from dpfair.data.threads import one_thread
 from dpfair.learners import compiled
 from dpfair.learners.descent import (
     Batch,
@@ -130,3 +131,13 @@ def test_every_row_has_one_thread(monkeypatch):
         parts = compiled.in_threads(range, rows)
         assert [row for part in parts for row in part] == [*range(rows)]
         assert len(parts) == max(1, min(4, rows // 10))
+
+
+def test_one_thread_is_enough_where_others_have_work(monkeypatch):
+    from numba import config
+
+    monkeypatch.setattr(config, "NUMBA_NUM_THREADS", 4)
+    monkeypatch.setattr(compiled, "_ROWS_PER_THREAD", 10)
+    assert len(compiled.in_threads(range, 40)) == 4
+    with one_thread():
+        assert len(compiled.in_threads(range, 40)) == 1

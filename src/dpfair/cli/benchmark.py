@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from dpfair import validate
+from dpfair.cli.cluster import DaskForRuns, runs_on
 from dpfair.cli.looks import print_table
 from dpfair.cli.options import AsJson, Delta
 from dpfair.cli.output import print_json
@@ -30,6 +31,7 @@ def benchmark(
     ] = "all",
     delta: Delta = 1e-5,
     jobs: Annotated[int, typer.Option(help="Processes.")] = 2,
+    dask: DaskForRuns = None,
     as_json: AsJson = False,
 ) -> None:
     """Fit on three quarters of public data, test on the rest, many times. Seeded, not private."""
@@ -52,7 +54,7 @@ def benchmark(
         delta=delta,
         facts=facts,
     )
-    with progress_bar("splits", len(chosen)) as progress:
+    with runs_on(dask), progress_bar("splits", len(chosen)) as progress:
         runs = run_benchmark(setting, chosen, jobs=jobs, progress=progress)
     result = summary(setting, runs)
     if as_json:

@@ -1,4 +1,4 @@
-"""``dpfair fit --dask``: DATA is read, and trained on, by the workers of a Dask cluster."""
+"""The option ``--dask``: the workers of a Dask cluster read and train, or make many runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,14 @@ if TYPE_CHECKING:
     from dpfair.data.file_form import FileForm
     from dpfair.data.worker_files import FilesOnWorkers
 
-__all__ = ["DaskAddress", "files_on_workers", "workers"]
+__all__ = [
+    "DaskAddress",
+    "DaskForRuns",
+    "files_on_workers",
+    "local_workers",
+    "runs_on",
+    "workers",
+]
 
 LOCAL = "local"
 """The address of a cluster that is started for one command."""
@@ -36,6 +43,33 @@ DaskAddress = Annotated[
         "names. See docs/large_tables.md.",
     ),
 ]
+DaskForRuns = Annotated[
+    str | None,
+    typer.Option(
+        "--dask",
+        metavar="ADDRESS",
+        help="Make the runs on all workers of the Dask scheduler at this address, whatever --jobs "
+        "is, or local: one worker per processor, for this command. The results are the same.",
+    ),
+]
+
+
+@contextmanager
+def runs_on(address: str | None) -> Iterator[None]:
+    """Joblib makes its calls on the workers of a cluster; without an address, as otherwise."""
+    with workers(address) as client:
+        if client is None:
+            yield
+            return
+        from joblib import parallel_config
+
+        from dpfair.experiments.dask_backend import DaskBackend
+
+        try:
+            with parallel_config(backend=DaskBackend(client)):
+                yield
+        except TimeoutError:
+            raise InputError("The Dask scheduler has no workers to make the runs.") from None
 
 
 @contextmanager
@@ -53,25 +87,18 @@ def workers(address: str | None) -> Iterator[Any]:
             yield client
         except (CancelledError, KilledWorker):
             raise InputError(
-                "The Dask cluster gave up: its scheduler ended, or too many workers did. Pieces of "
-                "DATA that take less memory may help (--memory)."
+                "The Dask cluster gave up: its scheduler ended, or too many workers did, perhaps "
+                "for want of memory. Smaller pieces of a table need less of it (fit --memory)."
             ) from None
 
 
 @contextmanager
 def _client(address: str) -> Iterator[Any]:
-    from dask.distributed import Client, LocalCluster
+    from dask.distributed import Client
 
     if address == LOCAL:
-        with (
-            LocalCluster(
-                processes=True,
-                threads_per_worker=1,
-                dashboard_address=None,  # which everybody on this computer could open
-                silence_logs=logging.CRITICAL,  # errors are raised here, too
-            ) as cluster,
-            Client(cluster) as client,
-        ):
+        client = local_workers()
+        with client.cluster, client:
             yield client
         return
     try:
@@ -80,6 +107,23 @@ def _client(address: str) -> Iterator[Any]:
         raise InputError(f"No Dask scheduler answers at {address}.") from None
     with client:
         yield client
+
+
+def local_workers(count: int | None = None) -> Any:
+    """The client of a cluster on this computer: so many workers, or one per processor."""
+    from dask import config
+    from dask.distributed import Client, LocalCluster
+
+    # A worker reads tables by one thread, too.
+    with config.set({"distributed.nanny.pre-spawn-environ.POLARS_MAX_THREADS": 1}):
+        cluster = LocalCluster(
+            n_workers=count,
+            processes=True,
+            threads_per_worker=1,
+            dashboard_address=None,  # which everybody on this computer could open
+            silence_logs=logging.CRITICAL,  # errors are raised here, too
+        )
+    return Client(cluster)
 
 
 def files_on_workers(

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from dpfair import validate
+from dpfair.cli.cluster import DaskForRuns, runs_on
 from dpfair.cli.options import AsJson
 from dpfair.cli.output import check_writable, make_folder, print_json, say
 from dpfair.cli.progress import progress_bar
@@ -31,6 +32,7 @@ def reproduce(
     ] = None,
     seeds: Annotated[int, typer.Option(help="Runs per row.")] = 10,
     jobs: Annotated[int, typer.Option(help="Processes.")] = 2,
+    dask: DaskForRuns = None,
     out: Annotated[Path, typer.Option(help="The folder for results.")] = Path(
         "dpfair-reproduction"
     ),
@@ -55,7 +57,7 @@ def reproduce(
     make_folder(out)
     check_writable(*(out / name for name in (FILE, *NAMES)))
     runs = plan_runs(tables, data, range(seeds), variant)
-    with progress_bar("runs", len(runs)) as progress:
+    with runs_on(dask), progress_bar("runs", len(runs)) as progress:
         results = run_all(runs, out, jobs=jobs, progress=progress)
     summary = summarise(tables, results, data, range(seeds), variant)
     title = f"The paper's tables, {data} data, {seeds} seeds"

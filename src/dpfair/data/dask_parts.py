@@ -1,8 +1,11 @@
 """Tables of Dask, and parts of records on the workers of a cluster.
 
-A partition is encoded once, where it was computed, and its records stay there. A measure is sent to
-all of them, and only its sums come back. If a worker is lost, Dask computes its partitions again
-from their source, so a source has to give the same rows in the same order every time.
+A partition is encoded once, where it was computed. Then the partitions are dealt to shares of about
+as many records, one for each thread of the workers, and stay there. A measure is sent to every
+share, and only its sums come back: a question has as many tasks as the cluster has threads, or a
+few more for very many records, however many partitions there are. If a worker is lost, Dask
+computes its partitions again from their source, so a source has to give the same rows in the same
+order every time.
 """
 
 from __future__ import annotations
@@ -10,33 +13,39 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from itertools import accumulate
 from typing import Any, Self
 
 from dpfair.data.containers import missing_column
-from dpfair.data.in_parts import added
+from dpfair.data.dask_shares import equal_shares
+from dpfair.data.in_parts import InParts, added
 from dpfair.data.records import Addends, Records
+from dpfair.data.threads import one_thread
 from dpfair.errors import InputError
 
 __all__ = ["OnWorkers", "current_client", "frame_tables", "is_dask_frame"]
 
 
 class OnWorkers:
-    """The records of a table in parts, each of them on a worker.
+    """The records of a table, on the workers of a cluster.
 
     Parameters
     ----------
     client
         The connection to the cluster.
-    parts
-        The futures of the records of every part, in the order of the table.
+    shares
+        The futures of some of the records each (:class:`~dpfair.data.in_parts.InParts`).
     """
 
     # A person may have records in several parts; nobody looks for them.
     units: None = None
 
-    def __init__(self, client: Any, parts: Sequence[Any]) -> None:
-        self._client, self._parts = client, parts
+    def __init__(self, client: Any, shares: Sequence[Any]) -> None:
+        self._client, self._shares = client, shares
+        # Dask takes many tasks of one name on few data for the first ones of a computation, and
+        # deals them to any worker wherever the data are, unless they prefer some workers.
+        self._where = {"workers": [*client.nthreads()], "allow_other_workers": True}
 
     @classmethod
     def encoded(
@@ -49,10 +58,11 @@ class OnWorkers:
         from dask.delayed import delayed
 
         encode = delayed(encode, pure=False)
-        found = cls(client, client.compute([encode(*table) for table in tables]))
-        lengths = found._each(len)
+        parts = client.compute([encode(*table) for table in tables])
+        lengths = client.gather(client.map(len, parts, pure=False))
         firsts = [*accumulate(lengths, initial=0)][:-1]
-        return cls(client, client.map(_placed, found._parts, firsts, lengths, pure=False))
+        parts = client.map(_placed, parts, firsts, lengths, pure=False)
+        return cls(client, equal_shares(client, dict(zip(parts, lengths, strict=True))))
 
     def __len__(self) -> int:
         return sum(self._each(len))
@@ -64,7 +74,11 @@ class OnWorkers:
 
     def map(self, change: Callable[[Records], Records]) -> Self:
         """The records after a change of each of them alone."""
-        changed = self._client.map(_changed, self._parts, change=change, pure=False)
+        from dask.distributed import wait
+
+        changed = self._sent(_changed, change=change)
+        # A worker that has nothing to do takes tasks that wait for another one, and their records.
+        wait(changed)
         return type(self)(self._client, changed)
 
     def declared(self) -> Self:
@@ -73,18 +87,22 @@ class OnWorkers:
 
     def forget(self) -> None:
         """Drop what was kept."""
-        self._each(Records.forget)
+        self._each(InParts.forget)
 
     def close(self) -> None:
         """Let the workers forget the records."""
-        self._parts = ()
+        self._shares = ()
 
     def _each(self, question: Callable[..., Any], **how: Any) -> list[Any]:
-        """An answer for every part, in their order."""
-        # With pure=True, an answer would be looked up by a digest of the whole question.
-        asked = self._client.map(question, self._parts, pure=False, **how)
-        answers: list[Any] = self._client.gather(asked)
+        """An answer for every share."""
+        answers: list[Any] = self._client.gather(self._sent(question, **how))
         return answers
+
+    def _sent(self, question: Callable[..., Any], **how: Any) -> list[Any]:
+        """The future of an answer for every share, made where the share is."""
+        # With pure=True, an answer would be looked up by a digest of the whole question.
+        sent: list[Any] = self._client.map(question, self._shares, pure=False, **self._where, **how)
+        return sent
 
 
 def is_dask_frame(table: Any) -> bool:
@@ -126,11 +144,16 @@ def _placed(records: Records, first: int, length: int) -> Records:
     return replace(records, first=first)
 
 
-def _total(records: Records, measure: Callable[[Records], Addends]) -> Addends:
+def _total(share: InParts, measure: Callable[[Records], Addends]) -> Addends:
+    with one_thread():  # the worker's other threads have shares of their own
+        return share.total(partial(_alone, measure))
+
+
+def _alone(measure: Callable[[Records], Addends], records: Records) -> Addends:
     # A task that was given up may still run on another thread.
     with records.kept.lock:
-        return records.total(measure)
+        return measure(records)
 
 
-def _changed(records: Records, change: Callable[[Records], Records]) -> Records:
-    return records.map(change)
+def _changed(share: InParts, change: Callable[[Records], Records]) -> InParts:
+    return share.map(change)

@@ -1,12 +1,13 @@
 """Records in several parts, of which one at a time is looked at.
 
-A part may be in memory, in temporary files or on another computer. Sums of whole numbers do not
+A part may be in memory or in temporary files. Sums of whole numbers do not
 depend on how records are divided, and coins follow from the place of a record in the whole table,
 so a fit gives the same model for any division, to the last bit.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
@@ -33,12 +34,16 @@ class Part(Protocol):
         """Drop what was kept."""
 
 
+def _nothing() -> None:
+    """To be done."""
+
+
 @dataclass(frozen=True)
 class InParts:
-    """The records of a table in the order of its parts."""
+    """Records in parts."""
 
     parts: Sequence[Part]
-    close: Callable[[], object] = field(default=lambda: None, compare=False, repr=False)
+    close: Callable[[], object] = field(default=_nothing, compare=False, repr=False)
     """Removes the temporary files that the parts are in, if there are any."""
 
     # A person may have records in several parts; nobody looks for them.
@@ -46,6 +51,10 @@ class InParts:
 
     def __len__(self) -> int:
         return sum(map(len, self.parts))
+
+    def __sizeof__(self) -> int:
+        """What the parts take, so that a cluster does not move them lightly."""
+        return sum(map(sys.getsizeof, self.parts))
 
     def total(self, measure: Callable[[Records], Addends]) -> Addends:
         """Sums over all records."""

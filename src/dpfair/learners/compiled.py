@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpfair.data.threads import may_start_threads
 from dpfair.learners import loops
 from dpfair.learners.design import LARGEST, Design
 from dpfair.learners.logistic_table import logistic_table
@@ -131,6 +132,8 @@ def in_threads(part: Callable[[int, int], Any], rows: int) -> list[Any]:
 
 def _threads() -> int:
     """What NUMBA_NUM_THREADS says: the number of processors, by default."""
+    if not may_start_threads():
+        return 1
     from numba import config
 
     return int(config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
