@@ -84,7 +84,8 @@ def loop_alone(half: tuple[Design, Any, Any]) -> Call:
     check_numba()
     rows, labels, _ = half
     sums = ClippedSums(rows, labels.astype(np.int8), FlatClip(CLIP).limit)
-    theta, chosen = np.random.default_rng(SEED).normal(size=rows.width), batches(len(rows))
+    theta = 0.1 * np.random.default_rng(SEED).normal(size=rows.width)  # scores as in a descent
+    chosen = batches(len(rows))
 
     def run(batches: Sequence[Any]) -> None:
         for batch in batches:
