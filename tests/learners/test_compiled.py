@@ -45,7 +45,7 @@ def test_sums_are_equal(rows, chosen, limit, loans):
 
 @pytest.mark.parametrize(("width", "cells"), [(1, 0), (16, 5), (17, 0), (40, 3000)])
 def test_rows_of_every_shape_have_equal_sums(width, cells):
-    """Short rows are copied, long ones are not; few places have several sums, many have one."""
+    """Rows are filled up to whole lines; few places have several sums, many have one."""
     rng, count = np.random.default_rng(5), 500
     codes = rng.integers(0, cells + 1, (count, 2 if cells else 0))
     values = rng.uniform(0.5, 2.0, cells)

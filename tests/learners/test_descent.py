@@ -441,8 +441,8 @@ def test_extreme_rates(rate):
 class ShortRounds(Noise):
     """Five numbers at a time, however many are asked for."""
 
-    def uniforms(self, count):
-        return super().uniforms(5)
+    def random_uint64(self, count):
+        return super().random_uint64(5)
 
 
 def test_sampling_works_when_one_round_is_not_enough():

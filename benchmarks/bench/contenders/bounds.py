@@ -1,7 +1,9 @@
 """Bare loops over a design's rows: what no gradient step can avoid, and nothing else.
 
-One looks up the weights of a row's cells and multiplies its dense numbers, one looks up the
-logistic function, and one adds to the sums of the cells and of the dense numbers.
+Of the rows of batches, one number of every cache line is read: the time in which the memory sends
+them. Three other loops do the arithmetic of compact rows: one looks up the weights of a row's cells
+and multiplies its dense numbers, one looks up the logistic function, and one adds to the sums of
+the cells and of the dense numbers.
 """
 
 from __future__ import annotations
@@ -12,12 +14,15 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from benchmarks.bench.contenders.descent_steps import BATCH, STEPS, adult_half
+from benchmarks.bench.contenders.descent_steps import STEPS, adult_half, batches, dense_half
 from benchmarks.bench.contenders.full_batch import binned_rows
 from benchmarks.bench.inputs import SEED, Inputs
 from benchmarks.bench.task import Call, repeated
 from dpfair.learners.design import Design
 from dpfair.learners.logistic_table import logistic_table
+
+# The numbers in a cache line.
+LINE = 16
 
 
 def full_batch(inputs: Inputs) -> Call:
@@ -26,12 +31,45 @@ def full_batch(inputs: Inputs) -> Call:
     return loops(rows, theta, [np.arange(len(rows))], inputs.rows)
 
 
-def batches(inputs: Inputs) -> Call:
+def look_ups(inputs: Inputs) -> Call:
     """The rows of Poisson batches, which were sampled beforehand."""
     rows, _, _ = adult_half()
-    rng = np.random.default_rng(SEED)
-    masks = rng.random((STEPS, len(rows)), dtype=np.float32) < BATCH / len(rows)
-    return loops(rows, rng.normal(size=rows.width), list(map(np.flatnonzero, masks)), STEPS)
+    theta = np.random.default_rng(SEED).normal(size=rows.width)
+    return loops(rows, theta, batches(len(rows)), STEPS)
+
+
+def compact_memory(inputs: Inputs) -> Call:
+    """The cache lines of compact rows, each in one place."""
+    rows, _, _ = adult_half()
+    return gather(np.hstack([rows.dense, rows.codes]))
+
+
+def dense_memory(inputs: Inputs) -> Call:
+    """The cache lines of dense rows."""
+    return gather(dense_half()[0].dense)
+
+
+def gather(numbers: Any) -> Call:
+    """A number of every cache line of the rows of Poisson batches."""
+    rows, chosen = lines(numbers), batches(len(numbers))
+
+    def run(batches: Sequence[Any]) -> None:
+        for batch in batches:
+            gathered(batch, rows)
+
+    run(chosen[:1])
+    return repeated(lambda: run(chosen), STEPS)
+
+
+def lines(numbers: Any) -> Any:
+    """A copy in which every row starts a cache line and fills the last one."""
+    count, width = numbers.shape
+    padded = -(-width // LINE) * LINE
+    room = np.zeros(count * padded + LINE, dtype=np.float32)
+    first = -room.ctypes.data // 4 % LINE
+    rows = room[first : first + count * padded].reshape(count, padded)
+    rows[:, :width] = numbers
+    return rows
 
 
 def loops(rows: Design, theta: Any, batches: Sequence[Any], units: int) -> Call:
@@ -51,6 +89,17 @@ def loops(rows: Design, theta: Any, batches: Sequence[Any], units: int) -> Call:
 
     run([batches[0][:10]])
     return repeated(lambda: run(batches), units)
+
+
+@njit(nogil=True, error_model="numpy")
+def gathered(chosen: Any, rows: Any) -> Any:
+    """The sum of a number of every line."""
+    total = np.float32(0)
+    for i in range(len(chosen)):
+        row = np.uint64(chosen[i])
+        for j in range(0, rows.shape[1], LINE):
+            total += rows[row, j]
+    return total
 
 
 @njit(nogil=True, error_model="numpy")

@@ -1,11 +1,13 @@
 """The DP-SGD run that all contenders make steps of, and ours.
 
 Adult with the paper's features, a random half of its rows as in the paper, Poisson batches of 1024
-expected rows, logistic loss, clipping at 1.5.
+expected rows, logistic loss, clipping at 1.5. Compact rows are eight numbers and the codes of the
+one-hot columns, as the library holds these features; dense rows are the same written out.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,7 @@ from benchmarks.bench.inputs import SEED, Inputs
 from benchmarks.bench.task import Call, repeated
 from dpfair import Noise, load_adult
 from dpfair.data.encode import encode, level_codes
-from dpfair.learners.compiled import available
+from dpfair.learners.compiled import ClippedSums, available
 from dpfair.learners.descent import Descent, FlatClip, GradientDescent, LogisticLoss, descend
 from dpfair.learners.design import Design
 from dpfair.learners.features import design
@@ -26,19 +28,39 @@ STEPS = 1150
 
 def compiled(inputs: Inputs) -> Call:
     """Ours, with numba."""
-    if not available():
-        raise ImportError("No module named 'numba'")
-    return ours(compiled=True)
+    return ours(adult_half(), compiled=True)
 
 
 def plain(inputs: Inputs) -> Call:
     """Ours, without numba."""
-    return ours(compiled=False)
+    return ours(adult_half(), compiled=False)
 
 
-def ours(*, compiled: bool) -> Call:
+def loop(inputs: Inputs) -> Call:
+    """Our loop over the rows of the batches, without sampling and noise."""
+    return loop_alone(adult_half())
+
+
+def dense_compiled(inputs: Inputs) -> Call:
+    """Ours on dense rows, with numba."""
+    return ours(dense_half(), compiled=True)
+
+
+def dense_plain(inputs: Inputs) -> Call:
+    """Ours on dense rows, without numba."""
+    return ours(dense_half(), compiled=False)
+
+
+def dense_loop(inputs: Inputs) -> Call:
+    """The loop over dense rows."""
+    return loop_alone(dense_half())
+
+
+def ours(half: tuple[Design, Any, Any], *, compiled: bool) -> Call:
     """The real path: a paid receipt for every step, batches and noise from the secure source."""
-    rows, labels, groups = adult_half()
+    if compiled:
+        check_numba()
+    rows, labels, groups = half
 
     def run(steps: int) -> None:
         plan = Descent(steps, BATCH / len(rows), MULTIPLIER, FlatClip(CLIP), divisor=BATCH)
@@ -55,6 +77,42 @@ def ours(*, compiled: bool) -> Call:
 
     run(2)  # loads or compiles the loops
     return repeated(lambda: run(STEPS), STEPS, 10)
+
+
+def loop_alone(half: tuple[Design, Any, Any]) -> Call:
+    """The clipped sums of batches that were sampled beforehand."""
+    check_numba()
+    rows, labels, _ = half
+    sums = ClippedSums(rows, labels.astype(np.int8), FlatClip(CLIP).limit)
+    theta = 0.1 * np.random.default_rng(SEED).normal(size=rows.width)  # scores as in a descent
+    chosen = batches(len(rows))
+
+    def run(batches: Sequence[Any]) -> None:
+        for batch in batches:
+            sums(batch, theta)
+
+    run(chosen[:1])
+    return repeated(lambda: run(chosen), STEPS)
+
+
+def check_numba() -> None:
+    """An error that says what is missing, if numba is."""
+    if not available():
+        raise ImportError("No module named 'numba'")
+
+
+def batches(rows: int) -> list[Any]:
+    """The positions of Poisson batches."""
+    rng = np.random.default_rng(SEED)
+    masks = (rng.random(rows, dtype=np.float32) < BATCH / rows for _ in range(STEPS))
+    return list(map(np.flatnonzero, masks))
+
+
+def dense_half() -> tuple[Design, Any, Any]:
+    """The same rows as vectors of numbers, as a schema of numeric columns alone makes them."""
+    rows, labels, groups = adult_half()
+    none = np.empty((len(rows), 0), dtype=np.int64)
+    return Design.build(rows.matrix(), none, cells=0), labels, groups
 
 
 def adult_half() -> tuple[Design, Any, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from benchmarks.bench.contenders.descent_steps import BATCH, CLIP, MULTIPLIER, RATE
-from benchmarks.bench.contenders.opacus_steps import dense_half, paper_network, sampled
+from benchmarks.bench.contenders.opacus_steps import paper_network, sampled, tensors
 from benchmarks.bench.inputs import Inputs
 from benchmarks.bench.task import Call
 
@@ -19,7 +19,7 @@ STEPS = 5
 
 def loop(inputs: Inputs) -> Call:
     """Steps of the loop on Poisson batches."""
-    x, y = dense_half()
+    x, y = tensors()
     network = paper_network(x.shape[1])
     optimizer, loss = torch.optim.SGD(network.parameters(), lr=RATE), torch.nn.BCELoss()
 

@@ -31,6 +31,9 @@ _ROWS_PER_THREAD = 1 << 16
 # The bytes that a processor reads from memory at once.
 _LINE = 64
 
+# Numbers that a processor multiplies at once: rows are padded, so that no number is left over.
+_TOGETHER = 8
+
 _ALL_ROWS = np.empty(0, dtype=np.int64)
 
 
@@ -42,26 +45,26 @@ def available() -> bool:
 class ClippedSums:
     """Sums of clipped gradients of batches, for the steps of one descent.
 
-    What a step reads of a row is first copied to one place, except for long rows of dense numbers:
-    the rows of a batch are scattered in memory, and each place where they are costs time.
+    What a step reads of a row is first copied to one place: the rows of a batch are scattered in
+    memory, and each place where they are costs time.
 
     Attributes
     ----------
     rows
-        The numbers, the facts and the shape of all rows, as
-        :func:`dpfair.learners.loops.sum_clipped` reads them.
+        The numbers, the norm, the label and the places of every row.
+    shape
+        As :func:`dpfair.learners.loops.sum_clipped` reads it.
     """
 
     def __init__(self, design: Design, targets: NDArray[Any], limit: float) -> None:
         self._design, self._limit = design, limit
         (rows, p), joints = design.dense.shape, design.codes.shape[1]
-        copied = p if p <= _LINE // 4 else 0
-        facts = _rows_of(copied + 2 + joints, rows)
-        facts[:, :copied] = design.dense[:, :copied]
-        facts[:, copied], facts[:, copied + 1] = design.norms, targets
-        places = facts.view(np.uint32)[:, copied + 2 : copied + 2 + joints]
+        padded = -(-p // _TOGETHER) * _TOGETHER
+        self.rows, self.shape = _rows_of(padded + 2 + joints, rows), (p, joints, padded)
+        self.rows[:, :p] = design.dense
+        self.rows[:, padded], self.rows[:, padded + 1] = design.norms, targets
+        places = self.rows.view(np.uint32)[:, padded + 2 : padded + 2 + joints]
         np.add(design.codes, design.look_ups.starts[:-1], out=places, casting="unsafe")
-        self.rows = (facts if copied else design.dense, facts, (p, joints, copied))
         self._sum = loop("sum_clipped")
 
     def __call__(
@@ -69,12 +72,13 @@ class ClippedSums:
     ) -> NDArray[np.float64]:
         """The sum of the chosen rows' gradients, each scaled down to the norm ``limit``."""
         design = self._design
-        rows, count = _rows(design, chosen)
+        batch, count = _rows(design, chosen)
         total = np.empty(design.width)
         self._sum(
-            rows,
+            batch,
             count,
-            *self.rows,
+            self.rows,
+            self.shape,
             parameters,
             LARGEST,
             design.look_ups.members,
@@ -89,7 +93,7 @@ class ClippedSums:
 def _rows_of(words: int, rows: int) -> NDArray[np.float32]:
     """Rows of so many words, of which the fewest possible cross the end of a cache line."""
     line = _LINE // 4
-    length = next((size for size in (2, 4, 8, line) if words <= size), words)
+    length = next((size for size in (2, 4, 8) if words <= size), -(-words // line) * line)
     room = np.zeros(rows * length + line, np.float32)
     first = -room.ctypes.data % _LINE // 4
     return room[first : first + rows * length].reshape(rows, length)

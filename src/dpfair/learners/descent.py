@@ -222,10 +222,11 @@ class GradientDescent:
     def __init__(self, learning_rate: float) -> None:
         validate.positive(learning_rate=learning_rate)
         self.learning_rate = learning_rate
+        self._rate = np.asarray(float(learning_rate))  # NumPy must convert a number at every step
 
     def step(self, parameters: Float64, gradient: Float64) -> Float64:
         """theta - rate * gradient."""
-        return parameters - self.learning_rate * gradient
+        return parameters - self._rate * gradient
 
 
 class Adam:
@@ -294,7 +295,8 @@ def descend(
     parameters = np.zeros(size) if start is None else start
     summed, averaged = np.zeros_like(parameters), 0
     first_averaged = plan.steps - int(plan.steps * plan.average_last)
-    step, answers = plan.step_event, list[Float64]()
+    step, answers, rows_held = plan.step_event, list[Float64](), len(design)
+    divisor = np.asarray(float(plan.divisor))  # NumPy must convert a number at every step
     flat = _flat_clip(plan, objective)
     if plan.exact and flat is None:
         raise InputError("Exact arithmetic needs the logistic loss and one clipping norm.")
@@ -306,7 +308,7 @@ def descend(
         clipped_sums = ClippedSums(design, targets, flat.limit)
     for t in range(plan.steps):
         draw = receipt.draw(step)
-        chosen = draw.batch(len(design))
+        chosen = draw.batch(rows_held)
         if flat is not None and plan.exact:
             whole = (
                 exact_logistic_sum(
@@ -334,7 +336,7 @@ def descend(
             gradients = objective.gradients(batch, extra, answers)
             exact, sensitivity = clipped_sum(plan.clip, rows, batch, answers, *gradients)
             noisy = draw.gaussian(exact, sensitivity, plan.noise_multiplier)
-        parameters = optimizer.step(parameters, noisy / plan.divisor)
+        parameters = optimizer.step(parameters, noisy / divisor)
         objective.dual_step(answers)
         if t >= first_averaged:
             summed += parameters

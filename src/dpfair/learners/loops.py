@@ -18,10 +18,10 @@ from dpfair.learners.prefetch import prefetch
 
 __all__ = ["add_leaves", "add_members", "add_rounded", "fill_table", "sum_clipped"]
 
-_BLOCK, _SMALL = 256, 64
+_BLOCK, _SMALL = 256, 32
 
-# Rows are asked for so many rows ahead, one line of memory at a time.
-_AHEAD, _LINE = 16, 64
+# The bytes that a processor reads from memory at once.
+_LINE = 64
 
 # Several sums of so many places stay in the fastest cache.
 _FEW_PLACES = 1 << 10
@@ -117,10 +117,9 @@ def add_rounded(
 
 
 def sum_clipped(
-    rows: Any,
+    batch: Any,
     count: int,
-    numbers: Any,
-    facts: Any,
+    rows: Any,
     shape: Any,
     parameters: Any,
     largest: float,
@@ -132,90 +131,112 @@ def sum_clipped(
 ) -> None:
     """Add up clipped gradients in float64; see :class:`dpfair.learners.compiled.ClippedSums`.
 
-    ``numbers`` are rows that start with the dense numbers. Rows of ``facts`` have their norm, their
-    label and the bits of their places from a column on. ``shape`` is how many numbers and places a
-    row has, and that column. ``parameters`` are bounded by ``largest`` first. Blocks are small, so
-    that the second look at their rows finds them in the fastest cache.
+    A row has its numbers, its norm, its label and the bits of its places. ``shape`` is how many
+    numbers and places it has, and where its norm is: up to there, numbers are zero. ``parameters``
+    are bounded by ``largest`` first. Four rows at a time share what is read for all of them. While
+    the processor works on a block, it asks for the rows of the next one.
     """
     points, reach, per_unit = logistic
-    width, joints, column = shape
+    width, joints, padded = shape
     cells, joined = values.shape[0], members.shape[0]
-    short, codes = np.uint64(facts.shape[1]), np.uint64(column + 2)
-    place = facts.view(np.uint32).reshape(facts.size)
-    weights = np.empty(width)
+    words, norm = np.uint64(rows.shape[1]), np.uint64(padded)
+    label, codes = norm + np.uint64(1), norm + np.uint64(2)
+    number, place = rows.reshape(rows.size), rows.view(np.uint32).reshape(rows.size)
+    weights, sums = np.zeros(padded), np.zeros(padded)
     of_cell = np.zeros(cells + 1)
     for j in range(width + cells):
         weight = parameters[j]
         weight = weight if weight > -largest else -largest  # NaN, too
         weight = weight if weight < largest else largest
         if j < width:
-            weights[j], total[j] = weight, 0.0
+            weights[j] = weight
         else:
             of_cell[j - width] = weight * values[j - width]
-    table = np.empty(joined)
-    for i in range(joined):
-        weight = 0.0
-        for k in range(members.shape[1]):
-            weight += of_cell[np.uint64(members[i, k])]
-        table[i] = weight
+    table = np.zeros(joined)
+    for k in range(members.shape[1]):
+        for i in range(joined):
+            table[i] += of_cell[np.uint64(members[i, k])]
     # Additions to one number wait for each other: neighbours add to different sums, if small.
     apart = np.uint64(joined if joined <= _FEW_PLACES else 0)
     place_sum = np.zeros(joined + 3 * apart)
-    chosen, wholes = np.empty(_SMALL, np.uint64), np.empty(_SMALL, np.int64)
+    first, wholes = np.empty(_SMALL, np.uint64), np.empty(_SMALL, np.int64)
     scores, labels, lengths = np.empty(_SMALL), np.empty(_SMALL), np.empty(_SMALL)
+    length = 4 * (padded + 2 + joints)
+    half = length // (2 * _LINE) * _LINE
     for start in range(0, count, _SMALL):
         size = min(_SMALL, count - start)
+        fours = (size + 3) // 4 * 4
         for i in range(size):
-            row = np.uint64(rows[start + i] if rows.shape[0] else start + i)
-            if start + i + _AHEAD < rows.shape[0]:
-                for byte in range(0, 4 * width, _LINE):
-                    prefetch(numbers, rows[start + i + _AHEAD], byte)
-            where = row * short + codes
-            score = 0.0
-            for j in range(width):
-                score += weights[j] * numbers[row, j]
+            first[i] = words * np.uint64(batch[start + i] if batch.shape[0] else start + i)
+        for i in range(size, fours):  # some row, with a coefficient of zero
+            first[i] = first[0]
+        for i in range(0, fours, 4):
+            a, b, c, d = first[i], first[i + 1], first[i + 2], first[i + 3]
+            if start + i + _SMALL + 3 < batch.shape[0]:
+                later = start + i + _SMALL
+                for byte in range(0, half, _LINE):
+                    prefetch(rows, batch[later], byte)
+                    prefetch(rows, batch[later + 1], byte)
+                    prefetch(rows, batch[later + 2], byte)
+                    prefetch(rows, batch[later + 3], byte)
+            of_a, of_b, of_c, of_d = 0.0, 0.0, 0.0, 0.0
+            for j in range(padded):
+                at = np.uint64(j)
+                of_a += weights[j] * number[a + at]
+                of_b += weights[j] * number[b + at]
+                of_c += weights[j] * number[c + at]
+                of_d += weights[j] * number[d + at]
             for j in range(joints):
-                score += table[place[where + np.uint64(j)]]
-            chosen[i], scores[i] = row, score
-            lengths[i], labels[i] = facts[row, column], facts[row, column + 1]
-        for i in range(size):
+                at = codes + np.uint64(j)
+                of_a += table[place[a + at]]
+                of_b += table[place[b + at]]
+                of_c += table[place[c + at]]
+                of_d += table[place[d + at]]
+            scores[i], scores[i + 1], scores[i + 2], scores[i + 3] = of_a, of_b, of_c, of_d
+        for i in range(fours):
+            lengths[i], labels[i] = number[first[i] + norm], number[first[i] + label]
+        for i in range(fours):
             point = (min(max(scores[i], -reach), reach) + reach) * per_unit
             wholes[i] = np.int64(point)
             scores[i] = point - wholes[i]
-        for i in range(size):
+        for i in range(fours):
             whole = np.uint64(wholes[i])
             scores[i] = points[whole, 0] + scores[i] * points[whole, 1]
-        for i in range(size):
+        for i in range(fours):
             coefficient = scores[i] - labels[i]
             scores[i] = coefficient * (limit / max(abs(coefficient) * lengths[i], limit))
-        together = size // 4 * 4
-        for i in range(0, together, 4):
-            a, b, c, d = chosen[i], chosen[i + 1], chosen[i + 2], chosen[i + 3]
+        for i in range(size, fours):
+            scores[i] = 0.0
+        for i in range(0, fours, 4):
+            a, b, c, d = first[i], first[i + 1], first[i + 2], first[i + 3]
             of_a, of_b, of_c, of_d = scores[i], scores[i + 1], scores[i + 2], scores[i + 3]
-            for j in range(width):
-                first_two = of_a * numbers[a, j] + of_b * numbers[b, j]
-                total[j] += first_two + (of_c * numbers[c, j] + of_d * numbers[d, j])
-            a, b, c, d = a * short, b * short, c * short, d * short
+            if start + i + _SMALL + 3 < batch.shape[0]:
+                later = start + i + _SMALL
+                for byte in range(half, length, _LINE):
+                    prefetch(rows, batch[later], byte)
+                    prefetch(rows, batch[later + 1], byte)
+                    prefetch(rows, batch[later + 2], byte)
+                    prefetch(rows, batch[later + 3], byte)
+            for j in range(padded):
+                at = np.uint64(j)
+                first_two = of_a * number[a + at] + of_b * number[b + at]
+                sums[j] += first_two + (of_c * number[c + at] + of_d * number[d + at])
             for j in range(joints):
-                code = codes + np.uint64(j)
-                place_sum[place[a + code]] += of_a
-                place_sum[apart + place[b + code]] += of_b
-                place_sum[apart + apart + place[c + code]] += of_c
-                place_sum[apart + apart + apart + place[d + code]] += of_d
-        for i in range(together, size):
-            for j in range(width):
-                total[j] += scores[i] * numbers[chosen[i], j]
-            for j in range(joints):
-                place_sum[place[chosen[i] * short + codes + np.uint64(j)]] += scores[i]
+                at = codes + np.uint64(j)
+                place_sum[place[a + at]] += of_a
+                place_sum[apart + place[b + at]] += of_b
+                place_sum[apart + apart + place[c + at]] += of_c
+                place_sum[apart + apart + apart + place[d + at]] += of_d
     of_cell[:] = 0.0
-    for i in range(joined):
-        if apart:
+    if apart:
+        for i in range(joined):
             first_two = place_sum[i] + place_sum[i + joined]
             place_sum[i] = first_two + place_sum[i + 2 * joined] + place_sum[i + 3 * joined]
-        for k in range(members.shape[1]):
-            cell = np.uint64(members[i, k])
-            if cell < cells:
-                of_cell[cell] += place_sum[i]
+    for k in range(members.shape[1]):
+        for i in range(joined):
+            of_cell[np.uint64(members[i, k])] += place_sum[i]
+    for j in range(width):
+        total[j] = sums[j]
     for j in range(cells):
         total[width + j] = of_cell[j] * values[j]
 

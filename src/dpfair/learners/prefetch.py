@@ -32,8 +32,9 @@ def teach_prefetch() -> None:
             address = builder.gep(start, [builder.add(offset, values[2])])
             kind = ir.FunctionType(ir.VoidType(), [voidptr_t, int32_t, int32_t, int32_t])
             ask = builder.module.declare_intrinsic("llvm.prefetch", [voidptr_t], kind)
-            # To read, for all caches, as data.
-            builder.call(ask, [address, int32_t(0), int32_t(3), int32_t(1)])
+            # To read, as data, for the nearest cache alone: the next batch has other rows, and the
+            # other caches keep what every step reads.
+            builder.call(ask, [address, int32_t(0), int32_t(0), int32_t(1)])
             return context.get_dummy_value()
 
         return types.void(table, row, byte), generate

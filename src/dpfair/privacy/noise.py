@@ -9,7 +9,6 @@ its results are marked as not private.
 
 from __future__ import annotations
 
-import math
 import os
 import ssl
 import threading
@@ -24,6 +23,7 @@ from numpy.typing import NDArray
 
 from dpfair import validate
 from dpfair.privacy.discrete_gaussian import discrete_gaussian
+from dpfair.privacy.poisson import PoissonBatches, uniform_numbers
 
 __all__ = ["Noise", "noise_from", "noise_source"]
 
@@ -31,20 +31,13 @@ T = TypeVar("T")
 
 _BUFFER_BYTES = 1 << 16
 _WORD = np.dtype("<u8")
-_LOW_BITS = np.uint64(12)
-_ONE = np.float64(1.0).view(np.uint64)
 
-# Noisy numbers, and gaps between coins, are made at least this many at a time.
-_BULK, _GAPS = 1 << 12, 1 << 13
+# Noisy numbers are made at least this many at a time.
+_BULK = 1 << 12
 _MAX_VARIANCES = 8
 
-# A gap that is larger than any population. Below the rate, gaps may be larger than that.
-_FARTHEST, _RARE = 2.0**49, 2.0**-40
-
 # Buffered randomness, which must never be used twice.
-_AHEAD = frozenset(
-    {"_buffer", "_used", "_normals", "_rate", "_heads", "_first", "_last", "_integers"}
-)
+_AHEAD = frozenset({"_buffer", "_used", "_normals", "_batches", "_integers"})
 
 
 class Noise:
@@ -87,8 +80,7 @@ class Noise:
         """Discard all buffered randomness."""
         self._buffer, self._used = b"", 0
         self._normals = np.empty(0)
-        self._rate, self._first, self._last = 0.0, 0, -1
-        self._heads = np.empty(0, dtype=np.int64)
+        self._batches: PoissonBatches | None = None
         self._integers: dict[int, NDArray[np.int64]] = {}
 
     def _forget_after_fork(self) -> None:
@@ -143,11 +135,7 @@ class Noise:
 
     def uniforms(self, count: int) -> NDArray[np.float64]:
         """Uniform numbers strictly between 0 and 1: the middles of 2^52 equal intervals."""
-        bits = self.random_uint64(count) >> _LOW_BITS
-        bits |= _ONE  # as a number, this is in [1, 2)
-        result = bits.view(np.float64)
-        result -= 1 - 2.0**-53
-        return result
+        return uniform_numbers(self.random_uint64(count))
 
     def normals(self, count: int) -> NDArray[np.float64]:
         """Standard normal numbers, by the inverse distribution function.
@@ -166,36 +154,14 @@ class Noise:
     def poisson_batch(self, population: int, rate: float) -> NDArray[np.int64]:
         """Each of ``population`` positions with probability ``rate``, independently.
 
-        One coin per position. The gaps between heads are geometric, so the cost grows with the
-        batch and not with the population. The next batch continues the same sequence of coins.
+        One coin per position; see :mod:`dpfair.privacy.poisson`. The next batch continues the same
+        sequence of coins.
         """
         with self._lock:
             self._forget_after_fork()
-            if self._rate != rate:
-                self._rate, self._first, self._last = rate, 0, -1
-                self._heads = np.empty(0, dtype=np.int64)
-            while self._last < self._first + population:
-                self._flip_more(population, rate)
-            size = self._heads.searchsorted(self._first + population)
-            chosen, self._heads = self._heads[:size], self._heads[size:]
-            chosen -= self._first  # nobody else sees this part
-            self._first += population
-            return chosen
-
-    def _flip_more(self, population: int, rate: float) -> None:
-        """Continue the heads, and count from the first position of the next batch."""
-        mean = population * rate
-        gaps = self.uniforms(max(int(mean + 3 * mean**0.5), _GAPS))
-        np.log(gaps, out=gaps)
-        gaps *= 1 / math.log1p(-rate)
-        if rate < _RARE:
-            np.minimum(gaps, _FARTHEST, out=gaps)
-        steps = gaps.astype(np.int64)
-        steps += 1
-        steps[0] += self._last - self._first
-        known = self._heads - self._first
-        self._heads, self._first = np.concatenate([known, steps.cumsum()]), 0
-        self._last = int(self._heads[-1])
+            if self._batches is None or self._batches.rate != rate:
+                self._batches = PoissonBatches(rate)
+            return self._batches.next(population, self.random_uint64)
 
     def exact_batch(self, population: int, rate: float) -> NDArray[np.int64]:
         """Each of ``population`` positions with probability ``rate``, independently, exactly.

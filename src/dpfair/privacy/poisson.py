@@ -1,0 +1,147 @@
+r"""Poisson batches, cut from one long sequence of coins.
+
+The gaps between heads are geometric: a uniform number u means
+:math:`\lfloor \log u / \log(1 - q) \rfloor` tails before the next head, so the cost grows with the
+batch and not with the population. With numba, the first bits of u usually decide: a table has the
+gap of every interval all of whose numbers mean the same one. The formula gives the others.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cache
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["PoissonBatches", "uniform_numbers"]
+
+Float64 = NDArray[np.float64]
+Int64 = NDArray[np.int64]
+Words = NDArray[np.uint64]
+
+_LOW_BITS = np.uint64(12)
+_ONE = np.float64(1.0).view(np.uint64)
+
+# Gaps are made at least this many at a time; at most so many batches are looked for in them.
+_GAPS, _BATCHES = 1 << 13, 64
+
+# A gap that is larger than any population.
+_FARTHEST = 2.0**49
+
+# The table has 2^14 intervals. At lower rates, few of them have one gap.
+_TABLE_BITS, _FREQUENT = 14, 2.0**-8
+
+
+def uniform_numbers(words: Words) -> Float64:
+    """Uniform numbers strictly between 0 and 1: the middles of 2^52 equal intervals."""
+    bits = words >> _LOW_BITS
+    bits |= _ONE  # as a number, this is in [1, 2)
+    result = bits.view(np.float64)
+    result -= 1 - 2.0**-53
+    return result
+
+
+class PoissonBatches:
+    """Batches of one sampling rate.
+
+    Parameters
+    ----------
+    rate
+        The probability that a record is in a batch, below 1.
+
+    Examples
+    --------
+    >>> words = iter([[0.9, 0.3, 0.1, 0.6], [0.01]])
+    >>> batches = PoissonBatches(0.5)
+    >>> draw = lambda count: np.array([int(u * 2**64) for u in next(words)], np.uint64)
+    >>> batches.next(5, draw), batches.next(3, draw)
+    (array([0, 2]), array([1, 2]))
+    """
+
+    def __init__(self, rate: float) -> None:
+        self.rate, self._per_log = rate, 1 / math.log1p(-rate)
+        compiled = rate > _FREQUENT and find_spec("numba") is not None
+        self._table = _gap_table(self._per_log) if compiled else None
+        # The heads that are known, as positions. The next batch has the positions from ``first``
+        # on, and its first head is number ``used``.
+        self._heads, self._used, self._first, self._last = np.empty(0, np.int64), 0, 0, -1
+        # The next batches of so many positions end before these heads, in reverse order.
+        self._population, self._ends = 0, list[int]()
+
+    def next(self, population: int, random_words: Callable[[int], Words]) -> Int64:
+        """The heads among the next ``population`` coins, counted from the first of these.
+
+        ``random_words`` gives so many uniform 64-bit words, or fewer, but at least one.
+        """
+        if not (self._ends and population == self._population):
+            self._find_ends(population, random_words)
+        start, self._used = self._used, self._ends.pop()
+        chosen = self._heads[start : self._used]
+        chosen -= self._first  # nobody else sees this part
+        self._first += population
+        return chosen
+
+    def _find_ends(self, population: int, random_words: Callable[[int], Words]) -> None:
+        while self._last < self._first + population:
+            self._flip_more(population, random_words)
+        known = (self._last - self._first) // population if population else 1
+        ends = self._first + population * np.arange(min(known, _BATCHES), 0, -1)
+        after = self._used + self._heads[self._used :].searchsorted(ends)
+        self._population, self._ends = population, after.tolist()
+
+    def _flip_more(self, population: int, random_words: Callable[[int], Words]) -> None:
+        """Continue the heads, and count from the first position of the next batch."""
+        mean = population * self.rate
+        words = random_words(max(int(mean + 3 * mean**0.5), _GAPS))
+        known, last = self._heads[self._used :] - self._first, self._last - self._first
+        heads = np.empty(len(known) + len(words), dtype=np.int64)
+        heads[: len(known)], more = known, heads[len(known) :]
+        if self._table is None:
+            _by_formula(words, self._per_log, last, more)
+        else:
+            _by_table()(words, self._per_log, last, more, self._table)
+        self._heads, self._used, self._first, self._last = heads, 0, 0, int(heads[-1])
+
+
+def _by_formula(words: Words, per_log: float, last: int, heads: Int64) -> None:
+    """The heads after the last one."""
+    gaps = np.log(uniform_numbers(words))
+    gaps *= per_log
+    np.minimum(gaps, _FARTHEST, out=gaps)
+    steps = gaps.astype(np.int64)
+    steps += 1
+    steps[0] += last
+    np.cumsum(steps, out=heads)
+
+
+def _gap_table(per_log: float) -> NDArray[np.int16]:
+    """The gap that all numbers of an interval mean; -1 if they mean several."""
+    first = np.arange(1 << _TABLE_BITS, dtype=np.uint64) << np.uint64(64 - _TABLE_BITS)
+    last = first | np.uint64((1 << 64 - _TABLE_BITS) - 1)
+    longest, shortest = (
+        (np.log(uniform_numbers(words)) * per_log).astype(np.int16) for words in (first, last)
+    )
+    return np.where(longest == shortest, longest, np.int16(-1))
+
+
+def _table_loop(words: Any, per_log: float, last: int, heads: Any, table: Any) -> None:
+    """The same as by the formula, for the compiler."""
+    for i in range(words.shape[0]):
+        gap = int(table[words[i] >> np.uint64(64 - _TABLE_BITS)])
+        if gap < 0:
+            number = (np.float64(words[i] >> np.uint64(12)) + 0.5) * 2.0**-52
+            gap = int(math.log(number) * per_log)
+        last += gap + 1
+        heads[i] = last
+
+
+@cache
+def _by_table() -> Callable[..., None]:
+    from numba import njit
+
+    loop: Callable[..., None] = njit(cache=True, nogil=True, error_model="numpy")(_table_loop)
+    return loop
