@@ -19,6 +19,7 @@ __all__ = [
     "check_place",
     "is_ledger",
     "lock_file",
+    "sync_folder",
     "write_file",
     "writing",
 ]
@@ -115,6 +116,16 @@ def lock_file(file: IO[bytes]) -> None:
         msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
     else:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def sync_folder(place: Path) -> None:
+    """Wait until the name of a new file is on the disk."""
+    if os.name == "posix":  # elsewhere a directory cannot be opened
+        folder = os.open(place.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
 
 
 def _draft(place: Path) -> Path:

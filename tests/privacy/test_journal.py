@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -28,6 +30,7 @@ from dpfair import (
 from dpfair.data.records import Records
 from dpfair.errors import LedgerTamperedError, PaidBeforeError
 from dpfair.privacy.journal import Journal, journal_place
+from dpfair.privacy.noise import Noise, noise_from
 
 KINDS = {**LOANS, "columns": [{"name": c["name"], "kind": c["kind"]} for c in LOANS["columns"]]}
 BLOCKS = BlockLearner(**BlockLearner.quick)
@@ -92,7 +95,7 @@ def test_an_interrupted_fit_goes_on_after_its_last_answer(name, path, totals):
     journaled(model, path, "whole").fit(X, y)
     number = totals.asked
     spent = LedgerFile(path).spent
-    for last in sorted({1, 2, number // 2}):  # how many there are, noise decides
+    for last in sorted({1, 2, 3, number // 2}):  # how many there are, noise decides
         key = f"ends at {last}"
         ledger = LedgerFile.create(path.with_name(key), 10, 1e-5)
         place = journal_place(ledger.path, key)
@@ -106,7 +109,7 @@ def test_an_interrupted_fit_goes_on_after_its_last_answer(name, path, totals):
         totals.asked = 0
         with goes_on:
             again = journaled(model, ledger.path, key).fit(X, y)
-        assert totals.asked == 0
+        assert totals.asked == 1  # whether the records are the same
         assert_same(continued, again)
         assert (len(ledger.entries), ledger.spent) == (1, spent)
         assert ledger.paid(again.ledger_.row) is not None
@@ -114,13 +117,62 @@ def test_an_interrupted_fit_goes_on_after_its_last_answer(name, path, totals):
 
 def test_what_was_asked_before_is_not_summed_up_again(path, totals):
     model, (X, y) = METHODS["logistic"], make_loans(500)
-    totals.last = 7
+    totals.last = 8
     with pytest.raises(Interrupted):
         journaled(model, path).fit(X, y)
     totals.asked, totals.last = 0, None
     with goes_on:
         journaled(model, path).fit(X, y)
-    assert totals.asked == 9 - 6
+    assert totals.asked == 1 + 9 - 6  # the records are compared first
+
+
+def test_a_finished_job_with_other_records_does_not_return_its_model(path):
+    model = METHODS["fair"]
+    journaled(model, path).fit(*make_loans(500))
+    with pytest.raises(InputError, match="other records"), goes_on:
+        journaled(model, path).fit(*make_loans(501))
+
+
+def test_answers_are_on_the_disk_before_the_fit_ends(path, monkeypatch):
+    """Otherwise a model could survive a loss of power, and its answers be drawn again."""
+    sizes, sync = [], os.fsync
+
+    def synced(descriptor):
+        sizes.append(os.fstat(descriptor).st_size)
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    certify = PrivateFairClassifier.certify
+    monkeypatch.setattr(
+        PrivateFairClassifier, "certify", lambda self: [sizes.append("certified"), certify(self)][1]
+    )
+    journaled(METHODS["fair"], path).fit(*make_loans(500))
+    place = journal_place(path, "job")
+    assert sizes[sizes.index("certified") - 1] == place.stat().st_size
+
+
+def test_a_model_of_a_job_can_be_copied_and_draws_further_bytes(path):
+    X, y = make_loans(500)
+    model = journaled(METHODS["fair"], path).fit(X, y)
+    content = journal_place(path, "job").read_bytes()
+    for other in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
+        assert (other.predict(X) == model.predict(X)).all()
+    assert model.ledger_.noise.take(4) != model.ledger_.noise.take(4)
+    assert journal_place(path, "job").read_bytes() == content
+
+
+def test_a_source_of_noise_that_somebody_provided_is_asked(path):
+    class Mine(Noise):
+        taken = 0
+
+        def take(self, count):
+            Mine.taken += 1
+            return super().take(count)
+
+    with noise_from(Mine):
+        journaled(METHODS["logistic"], path).fit(*make_loans(300))
+    assert Mine.taken
+    assert not journal_place(path, "job").exists()
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no SIGKILL")
@@ -168,8 +220,17 @@ class TestRefusals:
 
         return refused
 
-    def test_its_owner_alone_can_read_it(self, place):
-        assert os.name == "nt" or place.stat().st_mode & 0o777 == 0o600
+    @pytest.mark.skipif(os.name == "nt", reason="no permissions")
+    def test_its_owner_alone_can_read_it(self, place, path):
+        assert place.stat().st_mode & 0o777 == 0o600
+        place.chmod(0o666)
+        Journal(place, new=False).close()
+        assert place.stat().st_mode & 0o777 == 0o600
+
+    @pytest.mark.skipif(os.name == "nt", reason="no owners")
+    def test_a_file_of_another_user(self, place, refused, monkeypatch):
+        monkeypatch.setattr(os, "geteuid", lambda: place.stat().st_uid + 1)
+        refused(InputError, "no file of this user")
 
     def test_a_line_that_was_not_finished_is_dropped(self, place, path):
         place.write_bytes(place.read_bytes()[:-3])
@@ -187,6 +248,28 @@ class TestRefusals:
         lines = place.read_bytes().splitlines(keepends=True)
         place.write_bytes(b"".join(lines[:2] + lines[3:]))
         refused(LedgerTamperedError, "damaged")
+
+    def test_all_lines_are_lost(self, place, refused):
+        place.write_bytes(b"")
+        refused(InputError, "journal of the job is lost")
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda X, y: (X[1:], y[1:]),
+            lambda X, y: (X[::-1], y[::-1]),
+            lambda X, y: (X, np.roll(y, 1)),
+            lambda X, y: (X.with_columns(income=pl.col("income").shift(1)), y),
+            lambda X, y: (X.with_columns(sex=pl.col("sex").reverse()), y),
+        ],
+        ids=["one fewer", "another order", "labels", "values", "groups"],
+    )
+    def test_other_records(self, change, place, path):
+        """A record that moves could be trained on before, and counted after the interruption."""
+        before, lines = LedgerFile(path).spent, place.read_bytes()
+        with pytest.raises(InputError, match="other records"), goes_on:
+            journaled(METHODS["logistic"], path).fit(*change(*make_loans(300)))
+        assert (LedgerFile(path).spent, place.read_bytes()) == (before, lines)
 
     def test_no_journal(self, place, refused):
         place.unlink()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from hashlib import blake2b
 from typing import Any, TypeVar
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from dpfair.data.compact import Numbers
 from dpfair.data.kept import Kept
 from dpfair.privacy.identities import text_rows
-from dpfair.privacy.siphash import Rows
+from dpfair.privacy.siphash import Rows, siphash
 
 __all__ = ["Addends", "Codes", "Records", "smallest"]
 
@@ -161,6 +162,20 @@ class Records:
         rows[named, 1:3] = text_rows(self.units[named].tolist())
         rows[~named, 1 : 1 + own.shape[1]] = own
         return rows
+
+    def fingerprint(self, key: bytes) -> list[NDArray[Any]]:
+        """How many records there are, and a secret sum that changes with any of them or its place.
+
+        Every record adds a pseudo-random number of 64 bits, under a key of 16 bytes.
+        """
+        rows = [self.places[:, None], self._encoded()]
+        if self.labels is not None:
+            rows.append(self.labels[:, None].astype(np.uint64))
+        if self.units is not None:
+            rows.append(text_rows(self.units.tolist()))
+        of_words = blake2b(repr(sorted(self.words.items())).encode(), key=key, digest_size=16)
+        numbers = siphash(np.hstack(rows), of_words.digest())
+        return [np.array([len(self)]), numbers.sum(dtype=np.uint64, keepdims=True)]
 
     def _encoded(self) -> Rows:
         n, numbers, categories = len(self), len(self.numeric), len(self.codes)

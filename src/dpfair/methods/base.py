@@ -31,7 +31,7 @@ from dpfair.certificate.search import search_of, winners_certificate
 from dpfair.data.containers import column_name
 from dpfair.data.describe import facts_phrase, found_phrases
 from dpfair.data.in_parts import InParts
-from dpfair.data.schema import Schema
+from dpfair.data.schema import MAX_GROUPS, Schema
 from dpfair.errors import (
     BudgetError,
     FairnessWarning,
@@ -43,7 +43,6 @@ from dpfair.fairness.coins import COINS
 from dpfair.fairness.release import REUSED, UNDECLARED, dependence_of
 from dpfair.methods.divided import is_divided, refuse_apart
 from dpfair.methods.fitted import Fitted
-from dpfair.methods.inputs import MAX_GROUPS
 from dpfair.methods.limits import check_plan
 from dpfair.methods.predicting import Predicting
 from dpfair.methods.progress import progress_bar, stage
@@ -327,6 +326,7 @@ class PrivateClassifier(
         self.warn_discovery(plan)
         try:
             run = payment.pay()
+            payment.check_records(records)
             run.assume_all(facts)
             self.learn(records, run)
         finally:
@@ -348,9 +348,9 @@ class PrivateClassifier(
         training = run.plan[TRAIN].how if TRAIN in run.plan else None
         with progress_bar(self.verbose, getattr(training, "steps", None)) as run.progress:
             fitted = self.train(records, run)
-            run.close()
             if fitted.rule is not None and not fitted.coin_key:
                 fitted = replace(fitted, coin_key=run.coin_key)
+            run.close()
             self.fitted_ = fitted
             run.stage("certifying")
             self.certificate_ = self.certify()

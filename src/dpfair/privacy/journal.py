@@ -8,8 +8,13 @@ there: it pays for nothing again, draws no answer again, and computes no sum tha
 Privacy
 -------
 The answers in a journal are those of one run, which is what was paid for. An answer that was drawn
-but not written was not used for anything, so it is as if it had never been drawn. Apart from the
-keys, a journal holds noisy answers only, never an exact sum. Its owner alone can read it.
+but not written was not used for anything, so it is as if it had never been drawn. Nor was one that
+was written and then lost with the power: all lines are on the disk before a fit ends.
+
+A journal is secret, and its owner alone can read it. It holds noisy answers, the keys, and a
+number by which the records are recognised: whether they are the same, in the same order, since a
+record that moves could be trained on before the interruption and counted after it. The number is a
+sum of one pseudo-random number per record, under one of the keys.
 """
 
 from __future__ import annotations
@@ -17,6 +22,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import stat
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
@@ -25,7 +31,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from dpfair.errors import InputError, LedgerTamperedError
-from dpfair.files import lock_file
+from dpfair.files import lock_file, sync_folder
 from dpfair.privacy.draw import Question
 from dpfair.privacy.event_json import event_to_json
 from dpfair.privacy.events import DpEvent
@@ -71,6 +77,9 @@ class Journal:
             self.close()
             raise InputError("The job is running in another process.") from error
         try:
+            self._keep_secret(place)
+            if new:
+                sync_folder(place)
             self._read(place)
         except BaseException:
             self.close()
@@ -83,16 +92,24 @@ class Journal:
         self._hash = _NO_LINE
         self._known.clear()
 
-    def state(self, about: str, content: str | None) -> None:
+    @property
+    def empty(self) -> bool:
+        """Whether nothing was written, or all of it was lost."""
+        return self._hash == _NO_LINE
+
+    def state(
+        self,
+        about: str,
+        content: str | None,
+        otherwise: str = "The job was begun with another plan, by another version of dpfair or for "
+        "another ledger.",
+    ) -> None:
         """Write what the job belongs to, or check that it is what was written."""
         known = self.next(about)
         if known is None:
             self.write(about, content)
         elif known != content:
-            raise InputError(
-                "The job was begun with another plan, by another version of dpfair or for another "
-                "ledger. Continue it as it was begun, or use another key."
-            )
+            raise InputError(f"{otherwise} Continue it as it was begun, or use another key.")
 
     def next(self, about: str) -> Any:
         """The next line, which has to be about this; None if there is no further one."""
@@ -115,9 +132,22 @@ class Journal:
         if self._file.write(line) != len(line):
             raise InputError("The journal of the job could not be written: the disk may be full.")
 
+    def sync(self) -> None:
+        """Wait until everything that was written is on the disk."""
+        os.fsync(self._file.fileno())
+
     def close(self) -> None:
         """Release the file; it stays where it is."""
         self._file.close()
+
+    def _keep_secret(self, place: Path) -> None:
+        """Refuse a file that somebody else has put there, and let nobody else read it."""
+        if os.name != "posix":
+            return
+        status = os.fstat(self._file.fileno())
+        if not (stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid()):
+            raise InputError(f"{place} is no file of this user: remove it, or use another key.")
+        os.fchmod(self._file.fileno(), 0o600)
 
     def _read(self, place: Path) -> None:
         """Take what was written before, and drop a last line that was not finished."""
@@ -146,9 +176,18 @@ class JournaledNoise(Noise):
         self._journal: Journal | None = None
         self._drawing = False
 
+    def __getstate__(self) -> dict[str, object]:
+        return super().__getstate__() | {"_journal": None, "_drawing": False}
+
     def write_to(self, journal: Journal) -> None:
         """Take what the journal knows, and then write to it."""
         self._journal = journal
+
+    def end(self) -> None:
+        """Everything is drawn: wait until it is on the disk, before anybody sees it."""
+        if self._journal is not None:
+            self._journal.sync()
+            self._journal = None
 
     def recall(self, question: object) -> Any:
         """The answer that was given before, if there is one."""
@@ -184,7 +223,11 @@ class JournaledNoise(Noise):
 
 def _about(question: Question) -> str:
     assert question.event is not None
-    return f"{question.kind} {question.scope} {_event_text(question.event)}"
+    about = f"{question.kind} {question.scope} {_event_text(question.event)}"
+    if question.units is None:
+        return about
+    digest = hashlib.sha256(question.units.tobytes()).hexdigest()[:16]
+    return f"{about} {question.sensitivity!r} {question.units.shape} {digest}"
 
 
 @lru_cache(maxsize=64)

@@ -102,6 +102,9 @@ class Noise:
         """
         return None
 
+    def end(self) -> None:
+        """Everything that a job was charged for is drawn."""
+
     def random_uint64(self, count: int) -> NDArray[np.uint64]:
         """Independent uniform 64-bit words."""
         return np.frombuffer(self.take(8 * count), dtype=_WORD)

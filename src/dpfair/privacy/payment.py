@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
@@ -46,8 +47,9 @@ class ChargeTo:
         A name for the job. A job that is repeated under its key is not charged again, and draws no
         noise again: a fit that asks its records for sums only goes on after its last answer
         (:mod:`dpfair.privacy.journal`), other jobs are refused. Other settings under the same key
-        are refused. You have to ensure that the records are the same: nothing about them is
-        stored, because an exact digest of them would not be private.
+        are refused. You have to ensure that the records are the same, in the same order: a fit
+        that goes on compares them, but the ledger stores nothing about them, because an exact
+        digest would not be private.
     new_scope
         Declare the scope with the charge, if it is not declared yet. A scope that looks like a
         declared one is still refused.
@@ -117,7 +119,8 @@ class Payment:
         if isinstance(to, (str, Path)):
             to = ChargeTo(to)
         self._journaled: JournaledNoise | None = None
-        if to is not None and to.key is not None and continues and noise.secure:
+        own = type(noise) is Noise and noise.secure  # others are asked by whoever provided them
+        if to is not None and to.key is not None and continues and own:
             noise = self._journaled = JournaledNoise()
         self._run = plan.open(noise)
         self._file: LedgerFile | None = None
@@ -158,11 +161,17 @@ class Payment:
             row = self._file.charge(self._event, **self._how).row
         else:
             self._journal = Journal(self._place(self._file), new=not self.begun)
+            if self.begun and self._journal.empty:
+                raise InputError(
+                    "The journal of the job is lost, and its answers would be drawn twice: "
+                    "use another key."
+                )
             if not self.begun:
                 # While the journal is locked, no other process can charge the job.
                 self._file.check(self._event, **self._how)
                 self._journal.clear()
             self._journal.state("job", self._job)
+            self._journal.sync()
             if self.begun:
                 warn(
                     f"The job {self._how['key']!r} was charged before. It goes on after its last "
@@ -176,6 +185,17 @@ class Payment:
             self._journaled.write_to(self._journal)
         self._run.ledger.row = row
         return self._run
+
+    def check_records(self, records: Any) -> None:
+        """Refuse to go on with other records than those that the answers so far are about."""
+        if self._journal is None:
+            return
+        measure = partial(_fingerprint, self._run.noise.take(16))
+        self._journal.state(
+            "records",
+            json.dumps([int(number) for [number] in records.total(measure)]),
+            "The job was begun with other records, or with the same ones in another order.",
+        )
 
     def close(self) -> None:
         """Release the journal, so that another try may go on."""
@@ -193,6 +213,10 @@ class Payment:
     def _job(self) -> str:
         """What the answers in a journal belong to; another plan asks other questions."""
         return json.dumps([__version__, self._how["job"], self.plan.to_json()])
+
+
+def _fingerprint(key: bytes, records: Any) -> Any:
+    return records.fingerprint(key)
 
 
 def job_digest(purpose: str, settings: Mapping[str, object]) -> str:

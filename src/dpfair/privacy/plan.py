@@ -321,6 +321,7 @@ class Run:
         for name, receipt in self._receipts.items():
             if not receipt.used_up:
                 raise ReceiptError(f"The step {name!r} did not draw all that it was charged for.")
+        self.noise.end()
 
 
 def whole_event(charges: Sequence[tuple[str, DpEvent]]) -> DpEvent:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from dpfair.errors import LedgerFileError
-from dpfair.files import LEDGER_LOGS, is_ledger
+from dpfair.files import LEDGER_LOGS, is_ledger, sync_folder
 
 __all__ = ["create_once", "identity", "mounted_as", "refuse_network"]
 
@@ -103,22 +103,14 @@ def create_once(path: Path, write: Callable[[Path], None]) -> None:
         os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         try:
             write(draft)
-            _sync(draft, os.O_RDWR)
+            with draft.open("rb+") as file:
+                os.fsync(file.fileno())
             os.link(draft, path)  # unlike a renaming, it fails if the name is taken
         finally:
             for suffix in ("", *LEDGER_LOGS):
                 Path(f"{draft}{suffix}").unlink(missing_ok=True)
-        if os.name == "posix":  # elsewhere a directory cannot be opened
-            _sync(path.parent, os.O_RDONLY)
+        sync_folder(path)
     except FileExistsError as error:
         raise LedgerFileError(f"{path} exists already; a ledger is never overwritten.") from error
     except OSError as error:
         raise LedgerFileError(f"{path} cannot be written: {error.strerror}.") from error
-
-
-def _sync(path: Path, mode: int) -> None:
-    opened = os.open(path, mode)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)
