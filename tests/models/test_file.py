@@ -13,10 +13,11 @@ import pytest
 from sample_models import KINDS, WITH_CLASSIFIER, fitted, rewritten, rich, table_of
 
 from dpfair import InputError, LedgerFile, PrivateFairClassifier, Schema, load_model, save_model
+from dpfair.data.schema import MAX_GROUPS
 from dpfair.errors import MissingCodeError, ModelFileError
 from dpfair.fairness.notions import NOTIONS
 from dpfair.methods.algorithm2 import Algorithm2
-from dpfair.methods.limits import MAX_CELLS, MAX_GROUPS
+from dpfair.methods.limits import MAX_CELLS
 from dpfair.models.file import model_bytes, model_digest, model_from_bytes
 from dpfair.report import render_report
 

@@ -46,6 +46,9 @@ from dpfair.methods import METHODS, header_limits, limits
 from dpfair.methods.division import MAX_PLACED_GROUPS
 from dpfair.models.file import model_bytes
 
+# All files are made and read once, so their tests run in one process.
+pytestmark = pytest.mark.xdist_group("hostile models")
+
 
 @pytest.fixture(scope="module")
 def honest():

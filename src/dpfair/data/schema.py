@@ -34,9 +34,13 @@ from dpfair.errors import SchemaError
 if TYPE_CHECKING:
     from dpfair.data.proposal import Proposal
 
-__all__ = ["EarlierCost", "Schema"]
+__all__ = ["MAX_GROUPS", "EarlierCost", "Schema"]
+
+MAX_GROUPS = 100
+"""The groups that a model can have."""
 
 MAX_COMBINATIONS = 2**62
+MAX_CROSSES = 20_000
 
 
 def _levels_entry(levels: Levels | None) -> dict[str, Any] | None:
@@ -255,6 +259,8 @@ class Schema:
         cells = {c.name: len(c.cuts) + 2 for c in self.numeric}
         cells |= {c.name: len(c.values) + 1 for c in self.categorical}
         cells |= {self.sensitive.name: len(self.groups) + 1} if self.sensitive else {}
+        if len(self.crosses) > MAX_CROSSES:
+            raise SchemaError(f"Expected at most {MAX_CROSSES} crosses, got {len(self.crosses)}.")
         for cross in self.crosses:
             if not 2 <= len(cross) <= 4 or len(set(cross)) != len(cross):
                 raise SchemaError("A cross combines two to four different columns.")

@@ -24,13 +24,12 @@ from dpfair.data.containers import (
     sound_table,
 )
 from dpfair.data.proposal import infer_levels, infer_schema
-from dpfair.data.schema import Schema
+from dpfair.data.schema import MAX_GROUPS, Schema
 from dpfair.errors import InputError, PrivacyLeakWarning, SchemaError, warn
 from dpfair.methods.parameters import Sensitive
 from dpfair.methods.positions import array_groups, has_array_names
 
 __all__ = [
-    "MAX_GROUPS",
     "check_table",
     "class_values",
     "declared_schema",
@@ -41,8 +40,6 @@ __all__ = [
     "label_column",
     "unreviewed",
 ]
-
-MAX_GROUPS = 100
 
 
 def declared_schema(schema: Schema | None, sensitive: Sensitive, table: Any) -> Schema | None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from dpfair.data.schema import Schema
+from dpfair.data.schema import MAX_GROUPS, Schema
 from dpfair.discovery.discover import Discovery
 from dpfair.errors import InputError
 from dpfair.fairness.counting import cell_noise
@@ -27,7 +27,6 @@ from dpfair.privacy.plan import FitPlan
 
 __all__ = [
     "MAX_CELLS",
-    "MAX_GROUPS",
     "MAX_RECORDS",
     "check_charges",
     "check_placed",
@@ -37,7 +36,6 @@ __all__ = [
 ]
 
 MAX_CELLS = 40_000
-MAX_GROUPS = 100
 MAX_RECORDS = 10**9
 MAX_NOISE = 2_000_000
 

@@ -22,7 +22,7 @@ from dpfair.data.columns import Categorical, Levels
 from dpfair.data.containers import column_name, get_column, row_count
 from dpfair.data.encode import level_codes
 from dpfair.data.proposal import infer_levels
-from dpfair.data.schema import Schema
+from dpfair.data.schema import MAX_GROUPS, Schema
 from dpfair.data.text import text_of
 from dpfair.errors import InputError, MissingCodeError, PrivacyLeakWarning, warn
 from dpfair.fairness.counting import release_accepted, release_exact, release_table, table_events
@@ -40,12 +40,7 @@ from dpfair.methods.classifiers import (
 )
 from dpfair.methods.division import usable
 from dpfair.methods.fitted import Fitted
-from dpfair.methods.inputs import (
-    MAX_GROUPS,
-    check_table,
-    free_name,
-    label_array,
-)
+from dpfair.methods.inputs import check_table, free_name, label_array
 from dpfair.methods.tables import ACCEPTED
 from dpfair.privacy.assumptions import GROUP_SIZES, NO_FACTS, Assumption, Facts
 from dpfair.privacy.payment import ChargeTo

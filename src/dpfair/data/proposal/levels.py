@@ -7,12 +7,12 @@ from typing import Any
 from dpfair.data.columns import Levels
 from dpfair.data.proposal.accepted import Accepted, are_opposites, choose_accepted
 from dpfair.data.proposal.values import Values, sorted_values
+from dpfair.data.schema import MAX_GROUPS
 from dpfair.data.words import as_words
 from dpfair.errors import SchemaError
 
-__all__ = ["MAX_GROUPS", "find_groups", "find_label", "infer_levels"]
+__all__ = ["find_groups", "find_label", "infer_levels"]
 
-MAX_GROUPS = 100
 _MAX_LABELS = 20
 _LISTED = 10
 # The share of records with misspelt labels, at most.
