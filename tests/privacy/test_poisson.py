@@ -23,15 +23,28 @@ def edge_words():
     return np.concatenate([first, first - np.uint64(1)])
 
 
-@needs_numba
+@pytest.mark.parametrize("compiled", [pytest.param(True, marks=needs_numba), False])
 @pytest.mark.parametrize("rate", [0.004, 0.0453, 0.3, 0.9, 1 - 1e-12])
-def test_the_table_gives_the_heads_of_the_formula(rate):
-    words = np.concatenate([edge_words(), Noise(2).random_uint64(300_000)])
+def test_the_table_gives_the_heads_of_the_formula(rate, compiled, monkeypatch):
+    """Word by word: four numbers of 16 bits each, with 48 more from the end where it matters."""
+    if not compiled:
+        monkeypatch.setattr(poisson, "find_spec", lambda name: None)
+    words = np.concatenate([edge_words(), Noise(2).random_uint64(30_000)])
     batches = PoissonBatches(rate)
-    heads = np.empty((2, len(words)), dtype=np.int64)
-    poisson._by_formula(words, batches._per_log, -1, heads[0])
-    poisson._by_table()(words, batches._per_log, -1, heads[1], batches._table)
-    assert (heads[0] == heads[1]).all()
+    per_log, table = batches._per_log, batches._table
+    heads = poisson._by_table(words, per_log, 6, table)
+    numbers, further = [], words.tolist()[::-1]
+    for begun, word in enumerate(words.tolist()):
+        if begun + 4 >= len(words) - (len(words) - len(further)):
+            break
+        for shift in (48, 32, 16, 0):
+            first = word >> shift & 0xFFFF
+            unsure = table[first >> 16 - poisson._TABLE_BITS] < 0
+            rest = further.pop(0) >> 16 if unsure else 0x5A5A5A5A5A5A
+            numbers.append(first << 48 | rest)
+    assert len(heads) == len(numbers) > 3 * 2**14
+    expected = poisson._by_formula(np.array(numbers, np.uint64), per_log, 6)
+    assert (heads == expected).all()
 
 
 @pytest.mark.parametrize("rate", [0.004, 0.0453, 0.3, 0.9])
@@ -45,11 +58,11 @@ def test_the_table_leaves_to_the_formula_what_has_several_gaps(rate):
 
 def test_a_gap_is_longer_than_k_with_probability_one_minus_q_to_the_k():
     """By the numbers themselves, without a logarithm: u < (1 - q)^k."""
-    rate, words = Fraction(3, 10), Noise(3).random_uint64(20_000)
-    heads = PoissonBatches(float(rate)).next(50_000, lambda count: words)
+    rate, words = Fraction(3, 1000), Noise(3).random_uint64(20_000)
+    heads = PoissonBatches(float(rate)).next(5_000_000, lambda count: words)
     gaps = np.diff(heads, prepend=-1) - 1
     numbers = uniform_numbers(words)[: len(gaps)]
-    for k in range(1, 12):
+    for k in range(1, 1200):
         assert ((gaps >= k) == (numbers < float((1 - rate) ** k))).all()
 
 
@@ -60,6 +73,20 @@ def test_without_numba_the_batches_are_the_same(monkeypatch):
 
     expected = some(PoissonBatches(0.05), Noise(4))
     monkeypatch.setattr(poisson, "find_spec", lambda name: None)
-    plain = PoissonBatches(0.05)
-    assert plain._table is None
-    assert some(plain, Noise(4)) == expected
+    assert some(PoissonBatches(0.05), Noise(4)) == expected
+
+
+@pytest.mark.parametrize("rate", [0.004, 0.05, 0.5, 0.99])
+def test_frequencies_are_those_of_independent_coins(rate):
+    batches, noise, population = PoissonBatches(rate), Noise(5), 1000
+    counts = np.zeros(population)
+    sizes = []
+    for _ in range(4000):
+        chosen = batches.next(population, noise.random_uint64)
+        counts[chosen] += 1
+        sizes.append(len(chosen))
+    mean, variance = population * rate, population * rate * (1 - rate)
+    assert abs(np.mean(sizes) - mean) < 5 * (variance / 4000) ** 0.5
+    assert abs(np.var(sizes) / variance - 1) < 5 * (2 / 4000) ** 0.5 + 0.01
+    chi2 = ((counts - 4000 * rate) ** 2).sum() / (4000 * rate * (1 - rate))
+    assert abs(chi2 - population) < 5 * (2 * population) ** 0.5

@@ -157,12 +157,14 @@ class Draw:
             raise ReceiptError("This draw paid for noise on a grid, not in floating point.")
         multiplier = self._use(sensitivity, noise_multiplier)
         question = Question("gaussian", value, self._event, self._scope, sensitivity, multiplier)
-        scale = multiplier * sensitivity
-        # One normal per number: a broadcast would repeat the noise, and differences would be exact.
-        return self._noise.answer(
-            question,
-            lambda: value + (scale * self._noise.normals(value.size)).reshape(value.shape),
-        )
+
+        def noisy() -> NDArray[np.float64]:
+            # One normal per number: a broadcast would repeat the noise.
+            noise = multiplier * sensitivity * self._noise.normals(value.size)
+            noise += value.ravel()
+            return noise.reshape(value.shape)
+
+        return self._noise.answer(question, noisy)
 
     def discrete_gaussian(
         self, value: Exact[NDArray[np.int64]], units: NDArray[np.float64], sensitivity: float
