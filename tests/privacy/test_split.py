@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from dpfair.data.records import Records
 from dpfair.errors import InputError
 from dpfair.privacy.identities import text_rows
 from dpfair.privacy.noise import Noise
@@ -103,13 +104,21 @@ def held(places, units=None):
 
 def test_the_scope_of_a_record_follows_from_its_place_wherever_it_is_held():
     split = KeyedSplit(SHARES, b"key")
-    whole = split(held(np.arange(1000)))
+    whole = split.numbers(held(np.arange(1000)))
     for part in (np.arange(200, 300), np.arange(1000)[::-1], [7]):
-        for scope, rows in split(held(part)).items():
-            chosen = np.asarray(part)[rows]
-            assert np.isin(chosen, whole[scope]).all()
-    other = KeyedSplit(SHARES, b"other")(held(np.arange(1000)))
-    assert other["train"].tolist() != whole["train"].tolist()
+        assert (split.numbers(held(part)) == whole[part]).all()
+    other = KeyedSplit(SHARES, b"other").numbers(held(np.arange(1000)))
+    assert (other != whole).any()
+
+
+def test_the_scopes_of_some_records_are_found_once_for_every_split():
+    records = Records.of_arrays(np.zeros((1000, 1)), np.zeros((1000, 0)), np.zeros(1000))
+    for key in (b"one", b"two", b"one"):
+        split = KeyedSplit(SHARES, key)
+        parts = [records.map(split.only(scope)).places for scope in SHARES]
+        for i, places in enumerate(parts):
+            assert (places == np.flatnonzero(split.numbers(records) == i)).all()
+        assert sum(map(len, parts)) == 1000
 
 
 def test_the_key_of_a_split_is_not_shown():

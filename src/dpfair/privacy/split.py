@@ -26,11 +26,14 @@ __all__ = [
     "bound_units",
     "coin_split",
     "keyed_coins",
+    "numbers_of_scopes",
     "place_coins",
     "scopes_of",
     "uniform_numbers",
     "unit_coins",
 ]
+
+Scopes = NDArray[np.unsignedinteger[Any]]
 
 
 def coin_split(
@@ -90,28 +93,47 @@ class KeyedSplit:
 
     def __call__(self, records: Any) -> dict[str, NDArray[np.int64]]:
         """The positions of the records of every scope."""
+        return scopes_of(self.coins(records), self.shares)
+
+    def numbers(self, records: Any) -> Scopes:
+        """The number of the scope of every record."""
+        return numbers_of_scopes(self.coins(records), self.shares)
+
+    def coins(self, records: Any) -> NDArray[np.float64]:
+        """A uniform number per record."""
         if records.units is None:
-            return scopes_of(place_coins(records.places, self.key), self.shares)
-        return scopes_of(unit_coins(records.units.tolist(), self.key), self.shares)
+            return place_coins(records.places, self.key)
+        return unit_coins(records.units.tolist(), self.key)
 
     def only(self, scope: str) -> Callable[[Any], Any]:
         """A function that takes the records of one scope."""
-        return partial(_records_of, self, scope)
+        return partial(_records_of, self, list(self.shares).index(scope))
 
 
-def _records_of(split: KeyedSplit, scope: str, records: Any) -> Any:
-    return records.take(split(records)[scope])
+def _records_of(split: KeyedSplit, scope: int, records: Any) -> Any:
+    kept = records.kept.drawer("scopes", split)
+    if kept.note is None:  # all scopes have the same coins
+        found = split.numbers(records)
+        kept.empty("scopes", found.shape, found.dtype)[:] = found
+        kept.note = True
+    return records.take(np.flatnonzero(kept.arrays["scopes"] == scope))
 
 
 def scopes_of(
     coins: NDArray[np.float64], shares: Mapping[str, float]
 ) -> dict[str, NDArray[np.int64]]:
     """The positions of the records of every scope, by one coin per record."""
+    scopes = numbers_of_scopes(coins, shares)
+    return {name: np.flatnonzero(scopes == i) for i, name in enumerate(shares)}
+
+
+def numbers_of_scopes(coins: NDArray[np.float64], shares: Mapping[str, float]) -> Scopes:
+    """The number of the scope of every record, by its coin."""
     weights = np.array(list(shares.values()), dtype=np.float64)
     if not (np.all(weights > 0) and abs(weights.sum() - 1) < 1e-9):
         raise InputError(f"Expected positive shares that add up to 1, got {dict(shares)}.")
     scopes = np.searchsorted(np.cumsum(weights)[:-1], coins, side="right")
-    return {name: np.flatnonzero(scopes == i) for i, name in enumerate(shares)}
+    return scopes.astype(np.min_scalar_type(len(shares)), copy=False)
 
 
 def uniform_numbers(bits: NDArray[np.uint64]) -> NDArray[np.float64]:
