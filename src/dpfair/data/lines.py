@@ -36,6 +36,7 @@ from dpfair.data.encodings import as_utf8, is_utf8
 from dpfair.data.file_form import USUAL_FILE, FileForm
 from dpfair.data.header import find_delimiter, read_header
 from dpfair.errors import InputError
+from dpfair.files import reading
 
 if TYPE_CHECKING:
     import polars as pl
@@ -215,15 +216,15 @@ def _content(path: Path, file: FileForm) -> tuple[bytes, str]:
 @contextmanager
 def _opened(path: Path) -> Iterator[IO[bytes]]:
     """The bytes of a file, decompressed."""
-    if path.suffix.lower() != ".gz":
-        with path.open("rb") as plain:
+    with reading(path), path.open("rb") as plain:
+        if path.suffix.lower() != ".gz":
             yield plain
-        return
-    try:
-        with gzip.open(path) as compressed:
-            yield cast(IO[bytes], compressed)
-    except (OSError, EOFError, zlib.error):
-        raise InputError(f"The file {path} is not a readable gzip file.") from None
+            return
+        try:
+            with gzip.open(plain) as compressed:
+                yield cast(IO[bytes], compressed)
+        except (gzip.BadGzipFile, EOFError, zlib.error):
+            raise InputError(f"The file {path} is not a readable gzip file.") from None
 
 
 def _cell(delimiter: str) -> str:

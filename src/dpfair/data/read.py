@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 from dpfair.data.file_form import USUAL_FILE, FileForm
 from dpfair.data.lines import read_lines
 from dpfair.errors import InputError
+from dpfair.files import reading
 
 if TYPE_CHECKING:
     import polars as pl
@@ -70,12 +72,23 @@ def read_table(path: str | Path, file: FileForm = USUAL_FILE) -> pl.DataFrame:
 
 def check_readable(path: str | Path) -> Path:
     """The path of a file that may hold a table."""
+    if not str(path):
+        raise InputError(f"The name of the file is empty: name a file of {FILE_KINDS}.")
     path = Path(path)
-    if os.path.isdir(path):  # also for a name that is too long: Path.is_dir raises then
+    with reading(path):
+        try:
+            mode = os.stat(path).st_mode
+        except PermissionError:
+            raise
+        except (OSError, ValueError):  # also a name that is too long, or that no file can have
+            mode = 0
+    if stat.S_ISDIR(mode):
         raise InputError(f"{path} is a directory: name a file of {FILE_KINDS}.")
-    if not os.path.isfile(path):
+    if not stat.S_ISREG(mode):
         raise InputError(f"There is no file {path}.")
-    if _is_model(path):
+    with reading(path):
+        is_model = _is_model(path)
+    if is_model:
         raise InputError(f"{path} is a model of dpfair, not a table.")
     if path.suffix.lower() in _OTHERS:
         raise InputError(f"Cannot read {path}: expected a file of {FILE_KINDS}; export the table.")

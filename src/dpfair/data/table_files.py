@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import glob
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +23,7 @@ from dpfair.data.read import (
 )
 from dpfair.data.schema import Schema
 from dpfair.errors import InputError
+from dpfair.files import reading
 
 if TYPE_CHECKING:
     import polars as pl
@@ -71,12 +74,16 @@ class TableFiles:
     memory: int = MEMORY
 
     def __post_init__(self) -> None:
+        if isinstance(self.memory, bool) or not isinstance(self.memory, Real):
+            raise InputError(f"Expected memory to be a number of bytes, got {self.memory!r}.")
         validate.at_least(1, memory=self.memory)
-        if isinstance(self.paths, (str, Path)):
+        object.__setattr__(self, "memory", int(self.memory))
+        if isinstance(self.paths, (str, Path)) or not isinstance(self.paths, Iterable):
             raise InputError("Expected several paths; TableFiles.named takes one name.")
         object.__setattr__(self, "paths", tuple(map(Path, self.paths)))
         if not self.paths:
             raise InputError("Expected the path of a file.")
+        _check_distinct(self.paths)
 
     def read_by(self, schema: Schema) -> TableFiles:
         """The same files, in the form that a schema states unless it was given."""
@@ -92,14 +99,20 @@ class TableFiles:
         """The files that a path, a pattern or a directory names, in alphabetical order.
 
         Of a directory these are the files whose names end like those of tables, but neither those
-        of its directories nor hidden ones.
+        of its directories nor hidden ones. A link that leads nowhere is refused when it is read.
         """
+        if not isinstance(name, (str, os.PathLike)):
+            raise InputError(f"Expected the name of a file, directory or pattern, got {name!r}.")
+        if not str(name):  # Path("") is the current directory
+            raise InputError("The name of the table is empty: name a file, directory or pattern.")
+        # Path.is_dir and Path.exists raise errors for a name that is too long.
         path, found = Path(name), list[Path]()
-        if path.is_dir():
-            found = [f for f in path.iterdir() if _is_table(f)]
+        if os.path.isdir(path):
+            with reading(path):
+                found = [f for f in path.iterdir() if _is_table(f)]
             if not found:
                 raise InputError(f"The directory {name} has no file that ends in {_LISTED}.")
-        elif path.exists() or not glob.has_magic(str(name)):
+        elif os.path.exists(path) or not glob.has_magic(str(name)):
             found = [path]
         else:
             found = [Path(match) for match in glob.glob(str(name), recursive=True)]
@@ -162,7 +175,24 @@ class TableFiles:
 
 def _is_table(path: Path) -> bool:
     name = path.name.lower()
-    return name.endswith(_READABLE) and not name.startswith(".") and path.is_file()
+    return name.endswith(_READABLE) and not name.startswith(".") and not os.path.isdir(path)
+
+
+def _check_distinct(paths: Iterable[Path]) -> None:
+    """Refuse a file under two names: a record that counts twice would get half of its privacy."""
+    names = dict[tuple[int, int], Path]()
+    for path in paths:
+        try:
+            status = os.stat(path)
+        except (OSError, ValueError):  # it is refused when it is read
+            continue
+        file = (status.st_dev, status.st_ino)
+        if status.st_ino and file in names:
+            raise InputError(
+                f"{names[file]} and {path} are one file, whose records would count twice: leave "
+                "out one of the names."
+            )
+        names[file] = path
 
 
 def _check_columns(path: Path, names: Iterable[str], found: Sequence[str]) -> None:
