@@ -311,6 +311,11 @@ class TestRefusals:
     def test_no_rows(self, refused, table):
         refused("no rows", frame=in_dask(table, 2).query("age < 0"))
 
+    @pytest.mark.parametrize("kind", ["csv", "parquet", "ipc"])
+    def test_files_without_rows(self, kind, refused, table, client, tmp_path):
+        getattr(table.clear(), f"write_{kind}")(tmp_path / f"t.{kind}")
+        refused("no rows", frame=FilesOnWorkers(TableFiles.named(tmp_path), client))
+
 
 def test_a_partition_that_has_other_rows_is_refused():
     records = Records.of_arrays([[1.0], [2.0]], [[0], [0]], [0, 0])

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from dpfair import InputError, TableFiles
 from dpfair.data import read, table_files
 from dpfair.data.file_form import FileForm
+from dpfair.data.file_pieces import file_pieces
 from dpfair.data.lines import header_names, line_pieces, read_lines
 from dpfair.data.read import read_table
 
@@ -153,6 +154,30 @@ def test_files_without_rows_add_none(tmp_path):
         [*TableFiles.named(tmp_path / "1.csv").frames(["a"])]
     write(pl.DataFrame({"a": [5]}), tmp_path / "3.parquet")
     assert [frame["a"].to_list() for frame in TableFiles.named(tmp_path).frames(["a"])] == [[5]]
+
+
+@pytest.mark.parametrize("kind", ["csv", "csv.gz", "utf-16.csv", "parquet", "arrow", "feather"])
+@pytest.mark.parametrize("last", ["\n", ""])
+def test_a_file_of_any_kind_may_have_no_rows_but_not_the_table(kind, last, tmp_path):
+    """Or else whether there is an error would depend on the only record of a file."""
+    path, full = tmp_path / f"1.{kind}", tmp_path / "2.parquet"
+    if path.suffix in (".parquet", ".arrow", ".feather"):
+        write(pl.DataFrame(schema={"a": pl.Int64, "b": pl.Int64}), path)
+    else:
+        text = f"a,b{last}".encode("utf-16" if "utf" in kind else "utf-8")
+        path.write_bytes(gzip.compress(text) if kind == "csv.gz" else text)
+    write(pl.DataFrame({"a": [5], "b": [6]}), full)
+    alone, both = TableFiles((path,)), TableFiles((path, full))
+    [frame] = both.frames(["b"])
+    assert frame["b"].to_list() == [6]
+    assert [row for piece in file_pieces(both, 1) for row in piece.read(["b"]).rows()] == [(6,)]
+    assert both.columns == ["a", "b"]
+    for refuse in (lambda: [*alone.frames(["b"])], lambda: read_table(path)):
+        with pytest.raises(InputError, match=r"The file .* has no rows"):
+            refuse()
+    assert not any(piece.read(["b"]).height for piece in file_pieces(alone, 1))
+    with pytest.raises(InputError, match="no column 'c'"):
+        [*alone.frames(["c"])]
 
 
 @pytest.mark.parametrize("name", ["", 5, None])

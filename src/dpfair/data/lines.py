@@ -63,11 +63,9 @@ _WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 def read_lines(path: Path, file: FileForm = USUAL_FILE) -> pl.DataFrame:
     """One row of text for every line after the first.
 
-    No error depends on anything but the first line and whether there is a second.
+    No error depends on anything but the first line.
     """
     content, header = _content(path, file)
-    if content.find(b"\n") in (-1, len(content) - 1):
-        raise InputError(f"The file {path} has no rows.")
     delimiter = file.delimiter or find_delimiter(header)
     return _parsed(content, delimiter, read_header(header, delimiter, path), path)
 
@@ -80,7 +78,8 @@ def line_pieces(path: Path, file: FileForm, size: int) -> Iterator[pl.DataFrame]
     with _opened(path) as source:
         header, delimiter, names = _start(source, path, file)
         if header is None:
-            yield read_lines(path, file)
+            if (frame := read_lines(path, file)).height:
+                yield frame
             return
         while block := source.read(size):
             rest = b"" if block.endswith(b"\n") else source.readline()

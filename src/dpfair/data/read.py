@@ -26,6 +26,7 @@ __all__ = [
     "parquet_pieces",
     "parquet_ranges",
     "parquet_rows",
+    "read_rows",
     "read_table",
 ]
 
@@ -49,25 +50,29 @@ def read_table(path: str | Path, file: FileForm = USUAL_FILE) -> pl.DataFrame:
     ``file`` has the facts of the schema about the form of CSV files. Of an Excel file the first
     sheet is read, every value as text.
     """
+    frame = read_rows(path, file)
+    if frame.height == 0:
+        raise InputError(f"The file {path} has no rows.")
+    return frame
+
+
+def read_rows(path: str | Path, file: FileForm = USUAL_FILE) -> pl.DataFrame:
+    """The same; a file of a larger table may have no rows."""
     import polars as pl
 
     path = check_readable(path)
     suffix = path.suffix.lower()
     try:
         if suffix in _EXCEL:
-            frame = _as_written(_read_excel(path), file)
-        elif suffix in PARQUET:
-            frame = pl.read_parquet(path)
-        elif suffix in _ARROW:
-            frame = _read_arrow(path)
-        else:
-            return read_lines(path, file)
+            return _as_written(_read_excel(path), file)
+        if suffix in PARQUET:
+            return pl.read_parquet(path)
+        if suffix in _ARROW:
+            return _read_arrow(path)
+        return read_lines(path, file)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
         # Without its cause, which may quote a record.
         raise InputError(f"The file {path} is not a readable table.") from None
-    if frame.height == 0:
-        raise InputError(f"The file {path} has no rows.")
-    return frame
 
 
 def check_readable(path: str | Path) -> Path:

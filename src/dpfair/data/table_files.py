@@ -19,7 +19,7 @@ from dpfair.data.read import (
     is_text_file,
     parquet_names,
     parquet_pieces,
-    read_table,
+    read_rows,
 )
 from dpfair.data.schema import Schema
 from dpfair.errors import InputError
@@ -125,7 +125,7 @@ class TableFiles:
         """The names of the columns of the first file."""
         path = self.paths[0]
         found = self._columns_of(path)
-        return read_table(path, self.form).columns if found is None else found
+        return read_rows(path, self.form).columns if found is None else found
 
     def check(self, names: Iterable[str]) -> None:
         """Raise ``InputError`` for a file that lacks one of these columns; reads no record."""
@@ -151,8 +151,9 @@ class TableFiles:
         for path in self.paths:
             for frame in self._frames_of(path, names):
                 _check_columns(path, names, frame.columns)
-                some = True
-                yield frame.select(names)
+                if frame.height:
+                    some = True
+                    yield frame.select(names)
         if not some:
             several = "Each of the files" if len(self.paths) > 1 else f"The file {self.paths[0]}"
             raise InputError(f"{several} has no rows.")
@@ -169,7 +170,8 @@ class TableFiles:
         elif is_text_file(path):
             yield from line_pieces(check_readable(path), self.form, self.size)
         else:
-            frame = read_table(path, self.form)
+            frame = read_rows(path, self.form)
+            yield frame.clear()  # so that its columns are checked, also if it has no rows
             yield from frame.iter_slices(max(self.memory // _CELL // max(frame.width, 1), 1))
 
 
