@@ -40,6 +40,8 @@ _OTHERS = {
     *(".npy", ".npz", ".h5", ".hdf5", ".mat", ".pdf", ".numbers", ".arff"),
 }
 _FEWEST_ROWS = 1 << 10
+# The most bytes that a safetensors file may state for its header.
+_LONGEST_HEADER = 100_000_000
 
 FILE_KINDS = "CSV (also .csv.gz), Parquet, Arrow/Feather or Excel"
 
@@ -145,10 +147,15 @@ def is_text_file(path: str | Path) -> bool:
 
 
 def _is_model(path: Path) -> bool:
-    """Whether the first entry of a safetensors file names dpfair's format."""
+    """Whether the first entry of a safetensors file names dpfair's format.
+
+    Such a file begins with the length of its header. The first bytes of a text of two columns are
+    a larger number, so the answer depends on no record of it.
+    """
     with path.open("rb") as file:
         start = file.read(64)
-    return start[8:9] == b"{" and b'"dpfair-model"' in start
+    length = int.from_bytes(start[:8], "little")
+    return length <= _LONGEST_HEADER and start[8:9] == b"{" and b'"dpfair-model"' in start
 
 
 def _read_arrow(path: Path) -> pl.DataFrame:
