@@ -333,6 +333,23 @@ class TestRefusals:
     def test_no_rows(self, refused, table):
         refused("no rows", frame=in_dask(table, 2).query("age < 0"))
 
+    @pytest.mark.parametrize("name", ["repaid", "sex"])
+    @pytest.mark.parametrize("on_workers", [True, False])
+    def test_truth_values_that_are_not_declared(
+        self, name, on_workers, refused, table, client, tmp_path
+    ):
+        """All records of the file would be undeclared."""
+        table.write_parquet(tmp_path / "1.parquet")
+        table.with_columns(pl.lit(True).alias(name)).write_parquet(tmp_path / "2.parquet")
+        files = TableFiles.named(tmp_path)
+        refused(
+            rf"2\.parquet, '{name}' has the values true and false; write those",
+            frame=FilesOnWorkers(files, client) if on_workers else files,
+        )
+        levels = {"name": name, "values": ["false", "true"]}
+        schema = {**LOANS, "label" if name == "repaid" else "sensitive": levels}
+        files.check_truth_values(Schema.from_dict(schema))
+
     @pytest.mark.parametrize("kind", ["csv", "parquet", "ipc"])
     def test_files_without_rows(self, kind, refused, table, client, tmp_path):
         getattr(table.clear(), f"write_{kind}")(tmp_path / f"t.{kind}")

@@ -22,10 +22,10 @@ __all__ = [
     "PARQUET",
     "check_readable",
     "is_text_file",
-    "parquet_names",
     "parquet_pieces",
     "parquet_ranges",
     "parquet_rows",
+    "parquet_types",
     "read_rows",
     "read_table",
 ]
@@ -124,10 +124,10 @@ def parquet_rows(path: Path, names: Sequence[str], start: int, stop: int) -> pl.
         return table.select(names).slice(start, stop - start).collect()
 
 
-def parquet_names(path: Path) -> list[str]:
-    """The names of the columns of a Parquet file."""
+def parquet_types(path: Path) -> dict[str, pl.DataType]:
+    """The names of the columns of a Parquet file, with their types."""
     with _parquet(path) as table:
-        return table.collect_schema().names()
+        return dict(table.collect_schema())
 
 
 @contextmanager

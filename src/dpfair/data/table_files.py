@@ -17,8 +17,8 @@ from dpfair.data.read import (
     PARQUET,
     check_readable,
     is_text_file,
-    parquet_names,
     parquet_pieces,
+    parquet_types,
     read_rows,
 )
 from dpfair.data.schema import Schema
@@ -133,6 +133,22 @@ class TableFiles:
             if (found := self._columns_of(path)) is not None:
                 _check_columns(path, names, found)
 
+    def check_truth_values(self, schema: Schema) -> None:
+        """Refuse a Parquet file of which no record can have a declared label or group.
+
+        Its columns are Boolean and the schema declares other values. No record is read.
+        """
+        groups = () if schema.sensitive is None else schema.sensitive.parts or (schema.sensitive,)
+        for path in self.paths:
+            types = parquet_types(path) if path.suffix.lower() in PARQUET else {}
+            for levels in (schema.label, *groups):
+                boolean = str(types.get(levels.name)) == "Boolean"
+                if boolean and not {"true", "false"} & {*levels.values}:
+                    raise InputError(
+                        f"In the file {path}, {levels.name!r} has the values true and false; write "
+                        f"those that the schema declares: {', '.join(levels.values)}."
+                    )
+
     @property
     def cells(self) -> int:
         """How many cells are read at once."""
@@ -161,7 +177,7 @@ class TableFiles:
     def _columns_of(self, path: Path) -> list[str] | None:
         """The names of the columns; None if they are not known before records are read."""
         if path.suffix.lower() in PARQUET:
-            return parquet_names(path)
+            return [*parquet_types(path)]
         return header_names(check_readable(path), self.form) if is_text_file(path) else None
 
     def _frames_of(self, path: Path, names: Sequence[str]) -> Iterator[pl.DataFrame]:

@@ -63,6 +63,7 @@ def divided_records(table: Any, y: Any, schema: Schema) -> InParts | OnWorkers:
     read, client = partial(_labelled, schema), None
     tables: Iterable[tuple[Any, Any]]
     if isinstance(table, TableFiles):
+        table.check_truth_values(schema)
         tables = ((frame, None) for frame in table.read_by(schema).frames(names))
     elif isinstance(table, FilesOnWorkers):
         tables, client = table.tables(schema, names), table.client
