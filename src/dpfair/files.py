@@ -19,6 +19,7 @@ __all__ = [
     "check_place",
     "is_ledger",
     "lock_file",
+    "reading",
     "sync_folder",
     "write_file",
     "writing",
@@ -32,6 +33,16 @@ LEDGER_LOGS = ("-wal", "-shm", "-journal")
 # How often this process has a ledger open, by device and number: to open such a file once more, and
 # close it, would drop its locks.
 OPEN: Counter[tuple[int, int]] = Counter()
+
+
+@contextmanager
+def reading(path: str | Path) -> Iterator[None]:
+    """Say which file or directory the operating system does not let us read, and why."""
+    try:
+        yield
+    except OSError as error:
+        why = error.strerror or "the operating system refuses"
+        raise InputError(f"{path} cannot be read: {why}.") from None
 
 
 def check_place(path: str | Path) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -14,9 +16,12 @@ from cli.commands import refused, run
 from sample_tables import LOANS, make_loans
 
 from dpfair import LedgerFile
+from dpfair.cli.cluster import local_workers, workers
 from dpfair.privacy.journal import journal_place
 
 distributed = pytest.importorskip("dask.distributed")
+CancelledError = distributed.CancelledError
+CommClosedError = pytest.importorskip("distributed.comm").CommClosedError
 
 
 @pytest.fixture(scope="module")
@@ -116,17 +121,67 @@ def test_no_schema_is_read_off_the_workers(folder, capsys):
     assert "No schema given" in refused(capsys, *given)
 
 
-@pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "nowhere://x"])
+@pytest.mark.parametrize(
+    "address", ["tcp://127.0.0.1:1", "nowhere://x", "tls://127.0.0.1:1", "ucx://1", ""]
+)
 def test_nobody_answers(address, folder, monkeypatch, capsys):
     monkeypatch.setattr("dpfair.cli.cluster._PATIENCE", "1s")
     given = fit_of(folder, folder / "loans.csv", "--dask", address)
-    assert "No Dask scheduler answers" in refused(capsys, *given)
+    said = refused(capsys, *given)
+    assert f"No Dask scheduler answers at {address!r}: expected local, or an address" in said
+    assert ("needs certificates" in said) == address.startswith("tls")
 
 
-def test_a_cluster_that_gives_up(folder, scheduler, monkeypatch, capsys):
+def test_a_fit_does_not_wait_for_workers_for_ever(folder, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("dpfair.cli.cluster._PATIENCE", "0.2s")
+    ledger = LedgerFile.create(tmp_path / "a.ledger", 10, 1e-5)
+    with distributed.LocalCluster(n_workers=0, dashboard_address=None) as cluster:
+        given = fit_of(folder, folder / "loans.csv", "--dask", cluster.scheduler_address)
+        said = refused(capsys, *given, "--ledger", ledger.path, "--key", "job")
+    assert "has no workers: start some" in said
+    assert len(ledger.entries) == 0
+
+
+@pytest.mark.parametrize(
+    "error", [distributed.KilledWorker("a task", None, 3), CommClosedError(), CancelledError()]
+)
+@pytest.mark.parametrize(
+    ("options", "what_next"),
+    [
+        ((), ""),
+        (("--out", "m.dpfair"), "If the fit was charged, that is spent; dpfair ledger show"),
+        (("--key", "job"), "it goes on after its last answer, and is charged once."),
+    ],
+)
+def test_a_cluster_that_gives_up(
+    error, options, what_next, folder, scheduler, tmp_path, monkeypatch, capsys, caplog
+):
     def gives_up(*_):
-        raise distributed.KilledWorker("a task", None, 3)
+        logging.getLogger("distributed.client").error("a traceback")
+        logging.getLogger("asyncio").critical("another one")
+        raise error
 
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("dpfair.methods.base.PrivateClassifier.learn", gives_up)
-    given = fit_of(folder, folder / "loans.csv", "--dask", scheduler)
-    assert "The Dask cluster gave up" in refused(capsys, *given)
+    LedgerFile.create("a.ledger", 10, 1e-5)
+    paying = ("--ledger", "a.ledger", *options) if options else ()
+    given = fit_of(folder, folder / "loans.csv", "--dask", scheduler, *paying)
+    said = refused(capsys, *given)
+    assert "The Dask cluster gave up" in said
+    assert what_next in said
+    assert not caplog.records
+    assert not logging.root.manager.disable
+
+
+@pytest.mark.skipif(os.name == "nt", reason="processes inherit no handler")
+def test_local_workers_leave_an_interruption_to_the_command():
+    """They would print tracebacks, and end before they are told to."""
+    with local_workers(1) as client, client.cluster:
+        [handler] = client.run(signal.getsignal, signal.SIGINT).values()
+    assert handler == signal.SIG_IGN
+    assert signal.getsignal(signal.SIGINT) == signal.default_int_handler
+
+
+def test_an_error_that_is_none_of_dask_is_not_one_of_the_cluster(scheduler):
+    with pytest.raises(ZeroDivisionError), workers(scheduler):
+        raise ZeroDivisionError

@@ -208,3 +208,18 @@ def test_a_finished_job_does_not_need_its_files(folder, tmp_path, capsys):
     assert not run_json(capsys, *job, *paying)["earlier"]
     (parts / "a.csv").unlink()
     assert run_json(capsys, *job, *paying)["earlier"]
+
+
+@pytest.mark.parametrize("command", ["fit", "predict", "evaluate"])
+def test_an_empty_name_is_not_the_current_directory(command, folder, tmp_path, monkeypatch, capsys):
+    """A variable of the shell that is not set would have all tables of the directory."""
+    model = tmp_path / "m.dpfair"
+    assert run(capsys, *fit_of(folder, folder / "loans.csv", "--out", model))[0] == 0
+    monkeypatch.chdir(folder / "parts")
+    ask = fit_of(folder, "") if command == "fit" else (command, model, "")
+    assert "The name of the table is empty" in refused(capsys, *ask)
+
+
+def test_a_name_that_is_too_long_is_no_file(folder, capsys):
+    assert "There is no file xxx" in refused(capsys, *fit_of(folder, "x" * 300))
+    assert "There is no file xxx" in refused(capsys, *fit_of(folder, "x" * 300, "--memory", "1GB"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import tempfile
 
@@ -159,12 +160,61 @@ def test_a_file_that_is_spoilt_in_the_middle_leaves_the_old_output(folder, tmp_p
 
 
 def test_an_id_must_be_plain_and_no_column_of_the_output(folder, tmp_path, capsys):
-    frame = pl.read_csv(folder / "loans.csv").with_columns(score=1, some=[[1]] * ROWS)
+    frame = pl.read_csv(folder / "loans.csv").with_columns(
+        score=1, some=[[1]] * ROWS, time=pl.duration(days=1)
+    )
     frame.write_parquet(tmp_path / "t.parquet")
     ask = ("predict", folder / "fair.dpfair", tmp_path / "t.parquet", "--id")
     assert "column of the output" in refused(capsys, *ask, "score")
-    assert "column of plain values" in refused(capsys, *ask, "some")
+    for name in ("some", "time"):
+        assert "column of plain values" in refused(capsys, *ask, name)
     assert "did you mean 'number'?" in refused(capsys, *ask, "numbr")
+
+
+LARGE = 2**53 + 1
+DAY = dt.datetime(2020, 2, 29)
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
+@pytest.mark.parametrize(
+    ("first", "second", "written"),
+    [
+        (pl.lit(LARGE), pl.lit(0.5), [str(LARGE), "0.5"]),
+        (pl.lit(0.5), pl.lit(LARGE), ["0.5", str(LARGE)]),
+        (pl.lit(LARGE), pl.lit(2**63, pl.UInt64), [str(LARGE), str(2**63)]),
+        (pl.lit(1), pl.lit(DAY.date()), ["1", "2020-02-29"]),
+        (pl.lit(True), pl.lit(1), ["true", "1"]),
+        (
+            pl.lit(DAY),
+            pl.lit(DAY).dt.replace_time_zone("UTC"),
+            ["2020-02-29 00:", "2020-02-29 00:"],
+        ),
+        (pl.lit(1, pl.Int32), pl.lit(LARGE), [1, LARGE]),
+        (pl.lit(1), pl.lit("7"), [1, 7]),
+        (pl.lit(1), pl.lit("07"), ["1", "07"]),
+        (pl.lit(None), pl.lit(LARGE), [None, LARGE]),
+        (pl.lit(None), pl.lit(None), [None, None]),
+        (pl.lit("a"), pl.lit("b", pl.Categorical), ["a", "b"]),
+    ],
+)
+def test_ids_of_files_of_several_types_stay_themselves(
+    form, first, second, written, folder, tmp_path, capsys
+):
+    frame = pl.read_csv(folder / "loans.csv").head(2)
+    for name, who in (("1", first), ("2", second)):
+        frame.with_columns(who=who).write_parquet(tmp_path / f"{name}.parquet")
+    out = tmp_path / "out" / f"t.{form}"
+    out.parent.mkdir()
+    ask = ("predict", folder / "fair.dpfair", tmp_path, "--id", "who")
+    assert run(capsys, *ask, "--out", out)[0] == 0
+    how = {"infer_schema": False} if form == "csv" else {}
+    read = {"csv": pl.read_csv, "jsonl": pl.read_ndjson, "parquet": pl.read_parquet}[form]
+    found = read(out, **how)["who"].to_list()
+    if form == "csv":
+        written = [None if one is None else str(one) for one in written]
+    for one, wanted in zip(found[::2], written, strict=True):
+        assert one == wanted or one.startswith(wanted)
+    assert run_json(capsys, *ask)["who"] == found or form == "csv"
 
 
 def test_no_temporary_file_outlives_the_command(folder, tmp_path, monkeypatch, capsys):

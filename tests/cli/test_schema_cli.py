@@ -132,6 +132,11 @@ def test_mistakes_are_one_sentence(folder, capsys, options, message):
     assert len(err.strip().splitlines()) == 1
 
 
+def test_a_file_that_cannot_be_read_is_one_sentence(folder, capsys):
+    name = folder / ("x" * 300)
+    assert propose(capsys, name) == (2, "", f"dpfair: There is no file {name}.\n")
+
+
 def test_check_fails_if_a_fit_would_be_spoilt(folder, capsys, tmp_path):
     schema = tmp_path / "s.toml"
     propose(capsys, folder / "loans.csv", "--out", schema)

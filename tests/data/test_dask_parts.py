@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from collections import Counter
@@ -57,8 +58,9 @@ def table(loans):
 
 def model(**settings):
     # Without evidence, blocks are always visited.
-    settings = {"learner": BlockLearner(**BlockLearner.quick), "random_state": 5, **settings}
-    return PrivateFairClassifier(2, schema=SCHEMA, **settings)
+    learner = BlockLearner(**BlockLearner.quick)
+    settings = {"schema": SCHEMA, "learner": learner, "random_state": 5, **settings}
+    return PrivateFairClassifier(2, **settings)
 
 
 @pytest.fixture(scope="module")
@@ -107,6 +109,17 @@ def test_facts_are_found_on_a_cluster(table, client):
     assert one.schema_ == two.schema_
     assert str(one.certificate_) == str(two.certificate_)
     assert (one.scorer_.weights == two.scorer_.weights).all()
+
+
+def test_columns_may_have_numbers_as_names(table, client):
+    names = {"age": "0", "income": "1", "job": "2", "sex": "3", "repaid": "4"}
+    text = json.dumps(LOANS)
+    for name, number in names.items():
+        text = text.replace(json.dumps(name), json.dumps(number))
+    schema, frame = Schema.from_dict(json.loads(text)), table.select([*names]).rename(names)
+    one = model(schema=schema).fit(frame.drop("4"), frame["4"])
+    numbered = frame.to_pandas().rename(columns=int)
+    assert_same(model(schema=schema).fit(dd.from_pandas(numbered, npartitions=2)), one)
 
 
 class TestShares:
@@ -308,8 +321,39 @@ class TestRefusals:
     def test_a_missing_column(self, refused, table):
         refused("no column 'sex'", frame=in_dask(table.drop("sex"), 2))
 
+    @pytest.mark.parametrize("connected", [True, False])
+    def test_a_partition_that_lacks_a_column(self, connected, refused, table, monkeypatch):
+        if not connected:
+            monkeypatch.setattr("dpfair.methods.divided.current_client", lambda: None)
+        table = table.with_columns(other=1)  # so that columns are selected
+        parts = [table.to_pandas(), table.drop("sex").to_pandas()]
+        frame = dd.from_map(lambda i: parts[i], [0, 1], meta=parts[0].head(0))
+        refused("partition of the table lacks a column", frame=frame)
+
     def test_no_rows(self, refused, table):
         refused("no rows", frame=in_dask(table, 2).query("age < 0"))
+
+    @pytest.mark.parametrize("name", ["repaid", "sex"])
+    @pytest.mark.parametrize("on_workers", [True, False])
+    def test_truth_values_that_are_not_declared(
+        self, name, on_workers, refused, table, client, tmp_path
+    ):
+        """All records of the file would be undeclared."""
+        table.write_parquet(tmp_path / "1.parquet")
+        table.with_columns(pl.lit(True).alias(name)).write_parquet(tmp_path / "2.parquet")
+        files = TableFiles.named(tmp_path)
+        refused(
+            rf"2\.parquet, '{name}' has the values true and false; write those",
+            frame=FilesOnWorkers(files, client) if on_workers else files,
+        )
+        levels = {"name": name, "values": ["false", "true"]}
+        schema = {**LOANS, "label" if name == "repaid" else "sensitive": levels}
+        files.check_truth_values(Schema.from_dict(schema))
+
+    @pytest.mark.parametrize("kind", ["csv", "parquet", "ipc"])
+    def test_files_without_rows(self, kind, refused, table, client, tmp_path):
+        getattr(table.clear(), f"write_{kind}")(tmp_path / f"t.{kind}")
+        refused("no rows", frame=FilesOnWorkers(TableFiles.named(tmp_path), client))
 
 
 def test_a_partition_that_has_other_rows_is_refused():

@@ -110,3 +110,12 @@ def test_what_is_no_table_is_called_by_its_name(tmp_path):
         read_table(tmp_path / "m.dpfair")
     with pytest.raises(InputError, match="is a directory: name a model file"):
         load_model(tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["csv", "csv.gz"])
+def test_no_record_makes_a_table_a_model(kind, tmp_path):
+    """Whatever the first cell is: the name of the format at the place where a model has it."""
+    path, write = tmp_path / f"t.{kind}", gzip.compress if kind == "csv.gz" else bytes
+    for header, start in (("age,sex", ""), ("a,b", "\0\0\0\0"), ("a,b", "    ")):
+        path.write_bytes(write(f'{header}\n{start}{{"dpfair-model",1\n'.encode()))
+        assert read_table(path).height == 1

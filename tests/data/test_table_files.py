@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
+import os
+import re
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -12,6 +16,7 @@ from hypothesis import strategies as st
 from dpfair import InputError, TableFiles
 from dpfair.data import read, table_files
 from dpfair.data.file_form import FileForm
+from dpfair.data.file_pieces import file_pieces
 from dpfair.data.lines import header_names, line_pieces, read_lines
 from dpfair.data.read import read_table
 
@@ -149,3 +154,114 @@ def test_files_without_rows_add_none(tmp_path):
         [*TableFiles.named(tmp_path / "1.csv").frames(["a"])]
     write(pl.DataFrame({"a": [5]}), tmp_path / "3.parquet")
     assert [frame["a"].to_list() for frame in TableFiles.named(tmp_path).frames(["a"])] == [[5]]
+
+
+@pytest.mark.parametrize("kind", ["csv", "csv.gz", "utf-16.csv", "parquet", "arrow", "feather"])
+@pytest.mark.parametrize("last", ["\n", ""])
+def test_a_file_of_any_kind_may_have_no_rows_but_not_the_table(kind, last, tmp_path):
+    """Or else whether there is an error would depend on the only record of a file."""
+    path, full = tmp_path / f"1.{kind}", tmp_path / "2.parquet"
+    if path.suffix in (".parquet", ".arrow", ".feather"):
+        write(pl.DataFrame(schema={"a": pl.Int64, "b": pl.Int64}), path)
+    else:
+        text = f"a,b{last}".encode("utf-16" if "utf" in kind else "utf-8")
+        path.write_bytes(gzip.compress(text) if kind == "csv.gz" else text)
+    write(pl.DataFrame({"a": [5], "b": [6]}), full)
+    alone, both = TableFiles((path,)), TableFiles((path, full))
+    [frame] = both.frames(["b"])
+    assert frame["b"].to_list() == [6]
+    assert [row for piece in file_pieces(both, 1) for row in piece.read(["b"]).rows()] == [(6,)]
+    assert both.columns == ["a", "b"]
+    for refuse in (lambda: [*alone.frames(["b"])], lambda: read_table(path)):
+        with pytest.raises(InputError, match=r"The file .* has no rows"):
+            refuse()
+    assert not any(piece.read(["b"]).height for piece in file_pieces(alone, 1))
+    with pytest.raises(InputError, match="no column 'c'"):
+        [*alone.frames(["c"])]
+
+
+@pytest.mark.parametrize("name", ["", 5, None])
+def test_what_names_no_table_is_refused(name, tmp_path, monkeypatch):
+    write(pl.DataFrame({"a": [1]}), tmp_path / "1.csv")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=r"name of the table is empty|Expected the name of a file"):
+        TableFiles.named(name)
+    assert len(TableFiles.named(".").paths) == 1
+
+
+@pytest.mark.parametrize("link", ["symlink_to", "hardlink_to"])
+@pytest.mark.skipif(os.name == "nt", reason="links need a privilege")
+def test_a_file_under_two_names_is_refused(link, tmp_path):
+    write(pl.DataFrame({"a": [1]}), tmp_path / "2025.parquet")
+    getattr(tmp_path / "latest.parquet", link)(tmp_path / "2025.parquet")
+    for name in (tmp_path, tmp_path / "*.parquet"):
+        with pytest.raises(InputError, match=r"2025.* and .*latest.* are one file"):
+            TableFiles.named(name)
+    path = tmp_path / "2025.parquet"
+    with pytest.raises(InputError, match="are one file"):
+        TableFiles((path, path))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need a privilege")
+def test_a_link_that_leads_nowhere_is_refused(tmp_path):
+    write(pl.DataFrame({"a": [1]}), tmp_path / "1.csv")
+    (tmp_path / "2.csv").symlink_to(tmp_path / "gone.csv")
+    (tmp_path / "folder.csv").mkdir()
+    for name in (tmp_path, tmp_path / "[0-9].csv"):
+        with pytest.raises(InputError, match=r"There is no file .*2\.csv"):
+            TableFiles.named(name).check(["a"])
+
+
+@pytest.mark.parametrize("kind", ["csv", "csv.gz", "parquet", "arrow"])
+def test_what_may_not_be_read_is_named_with_the_reason(kind, tmp_path):
+    path, folder = tmp_path / f"t.{kind}", tmp_path / "folder"
+    path.touch()
+    folder.mkdir()
+    (folder / "t.csv").write_text("a\n1\n")
+    for closed, name in ((path, path), (folder, folder), (folder, folder / "t.csv")):
+        closed.chmod(0)
+        try:
+            if os.access(closed, os.R_OK):
+                pytest.skip("this user may read everything")
+            with pytest.raises(
+                InputError, match=re.escape(f"{name} cannot be read: Permission denied")
+            ):
+                [*TableFiles.named(name).frames(["a"])]
+            if name != folder:
+                with pytest.raises(
+                    InputError, match=re.escape(f"{name} cannot be read: Permission denied")
+                ):
+                    read_table(name)
+        finally:
+            closed.chmod(0o700)
+
+
+def test_an_error_while_reading_is_one_of_the_file(tmp_path, monkeypatch):
+    """As a disk or a network makes it, whatever the file holds."""
+
+    def fails(path, *given, **how):
+        raise OSError(errno.EIO, "Input/output error")
+
+    (tmp_path / "t.csv").write_text("a\n1\n")
+    for target, name, place in (
+        (Path, "open", tmp_path / "t.csv"),
+        (Path, "iterdir", tmp_path),
+    ):
+        with monkeypatch.context() as patched:
+            patched.setattr(target, name, fails)
+            with pytest.raises(
+                InputError, match=re.escape(f"{place} cannot be read: Input/output error")
+            ):
+                [*TableFiles.named(place).frames(["a"])]
+
+
+def test_a_name_that_is_too_long_is_no_file():
+    with pytest.raises(InputError, match="There is no file xx"):
+        TableFiles.named("x" * 300).check(["a"])
+
+
+@pytest.mark.parametrize("memory", ["1GB", None, True, 0, 1.5, float("nan")])
+def test_a_memory_that_is_no_number_of_bytes_is_refused(memory, tmp_path):
+    with pytest.raises(InputError, match="Expected memory to be"):
+        TableFiles.named(tmp_path / "t.csv", memory=memory)
+    assert TableFiles.named(tmp_path / "t.csv", memory=2e9).memory == 2 * 10**9

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
@@ -73,23 +74,44 @@ def runs_on(address: str | None) -> Iterator[None]:
 
 
 @contextmanager
-def workers(address: str | None) -> Iterator[Any]:
-    """The client of a cluster while it is needed; None without an address."""
+def workers(address: str | None, *, if_lost: str = "") -> Iterator[Any]:
+    """The client of a cluster while it is needed; None without an address.
+
+    ``if_lost`` says what to do if the cluster is lost.
+    """
     if address is None:
         yield None
         return
     try:
-        from dask.distributed import CancelledError, KilledWorker
+        from dask.distributed import CancelledError
     except ImportError:
         raise InputError("--dask needs an additional package: pip install 'dpfair[dask]'") from None
-    with _client(address) as client:
+    with _quiet(), _client(address) as client:
         try:
             yield client
-        except (CancelledError, KilledWorker):
+        except (Exception, CancelledError) as error:
+            if not isinstance(error, CancelledError) and not _of_dask(error):
+                raise
             raise InputError(
                 "The Dask cluster gave up: its scheduler ended, or too many workers did, perhaps "
-                "for want of memory. Smaller pieces of a table need less of it (fit --memory)."
+                "for want of memory. Smaller pieces of a table need less of it (fit --memory). "
+                f"{if_lost}"
             ) from None
+
+
+def _of_dask(error: BaseException) -> bool:
+    return type(error).__module__.split(".")[0] == "distributed"
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without what Dask logs about a lost connection: the error is raised here, too."""
+    before = logging.root.manager.disable
+    logging.disable()
+    try:
+        yield
+    finally:
+        logging.disable(before)
 
 
 @contextmanager
@@ -103,10 +125,28 @@ def _client(address: str) -> Iterator[Any]:
         return
     try:
         client = Client(address, timeout=_PATIENCE)
-    except (OSError, ValueError):
-        raise InputError(f"No Dask scheduler answers at {address}.") from None
+    except Exception:  # OSError, and others that depend on the form of the address
+        tls = "; tls:// needs certificates in the configuration of Dask (distributed.comm.tls)"
+        raise InputError(
+            f"No Dask scheduler answers at {address!r}: expected local, or an address such as "
+            f"tls://scheduler:8786{tls if address.startswith('tls:') else ''}."
+        ) from None
     with client:
+        _wait_for_workers(client, address)
         yield client
+
+
+def _wait_for_workers(client: Any, address: str) -> None:
+    """Refuse a scheduler without workers, which would let a fit wait for ever."""
+    if client.nthreads():
+        return
+    try:
+        # A cluster that adapts to its tasks starts workers when there is one.
+        client.submit(int, pure=False).result(timeout=_PATIENCE)
+    except TimeoutError:
+        raise InputError(
+            f"The Dask scheduler at {address!r} has no workers: start some (dask worker {address})."
+        ) from None
 
 
 def local_workers(count: int | None = None) -> Any:
@@ -115,7 +155,8 @@ def local_workers(count: int | None = None) -> Any:
     from dask.distributed import Client, LocalCluster
 
     # A worker reads tables by one thread, too.
-    with config.set({"distributed.nanny.pre-spawn-environ.POLARS_MAX_THREADS": 1}):
+    one_thread = config.set({"distributed.nanny.pre-spawn-environ.POLARS_MAX_THREADS": 1})
+    with one_thread, _without_interrupts():
         cluster = LocalCluster(
             n_workers=count,
             processes=True,
@@ -124,6 +165,19 @@ def local_workers(count: int | None = None) -> Any:
             silence_logs=logging.CRITICAL,  # errors are raised here, too
         )
     return Client(cluster)
+
+
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Start processes that ignore Ctrl-C: it would end them with tracebacks before we close them.
+
+    Until they are started, this process ignores it, too.
+    """
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def files_on_workers(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfair.cli.decisions import are_plain, check_ids
+from dpfair.cli.decisions import are_plain, check_ids, id_type
 from dpfair.data.unread import Unread
 from dpfair.data.workspace import Workspace
 from dpfair.errors import InputError
@@ -68,6 +68,7 @@ class Decisions:
         self.fitted, self.names, self.id_column = fitted, names, id_column
         self.unread = Unread(fitted.schema_)
         self.undecided = Undecided(fitted.schema_.sensitive)
+        self._id_types: set[pl.DataType] = set()
         self._plain, self._workspace = True, Workspace()
         self._kept: list[pl.LazyFrame] = []
 
@@ -78,13 +79,18 @@ class Decisions:
 
     def look(self, frame: pl.DataFrame) -> Piece:
         """Encode the rows that follow, and count what has to be said about them."""
+        import polars as pl
+
         table = frame.select(self.names)
         records = self.fitted.records_of(table)
         self.unread.add(table, records)
         ids = None if self.id_column is None else frame[self.id_column]
         if ids is not None:
             check_ids(ids)
-            self._plain = self._plain and are_plain(ids)
+            if ids.dtype != pl.Null:
+                self._id_types.add(ids.dtype)
+            if ids.dtype == pl.String:
+                self._plain = self._plain and are_plain(ids)
         unknown = records.groups < 0
         if not (self.fitted.needs_groups and unknown.any()):
             self.undecided.rows += len(records)
@@ -125,8 +131,8 @@ class Decisions:
         no, yes = (pl.lit(value, dtype=classes.dtype) for value in classes)
         decision = pl.when(accepted).then(yes).when(~accepted).then(no)
         ids = [] if self.id_column is None else [pl.col(self.id_column)]
-        if self._plain:
-            ids = [one.cast(pl.Int64) for one in ids]
+        if (common := id_type(self._id_types, plain=self._plain)) is not None:
+            ids = [one.cast(common) for one in ids]
         reason = pl.col(_WHY).replace_strict(
             dict(enumerate(REASONS)) | {0: None}, return_dtype=pl.String
         )

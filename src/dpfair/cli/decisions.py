@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ __all__ = [
     "check_format",
     "check_ids",
     "decisions_json",
+    "id_type",
     "write_decisions",
 ]
 
@@ -58,7 +59,7 @@ def check_ids(ids: pl.Series) -> None:
 
     if ids.name in _OUTPUT:
         raise InputError(f"--id cannot be {ids.name!r}, which is a column of the output.")
-    if ids.dtype.is_nested() or ids.dtype == pl.Binary:
+    if ids.dtype.is_nested() or ids.dtype in (pl.Binary, pl.Duration):
         raise InputError(f"Expected --id to be a column of plain values; {ids.name!r} is not.")
 
 
@@ -77,6 +78,25 @@ def are_plain(ids: pl.Series) -> bool:
     return ids.dtype == pl.String and bool(ids.str.contains(_PLAIN).all())
 
 
+def id_type(types: Set[pl.DataType], *, plain: bool) -> pl.DataType | None:
+    """The type of ids that some files have in these types; None if it is not known.
+
+    ``plain`` says that all texts are plain integers. Other types become text: to polars, the type
+    that holds a whole number and a float rounds, and a date is a number of days.
+
+    >>> import polars as pl
+    >>> [id_type(types, plain=True) for types in ({pl.Int32, pl.String}, {pl.Int64, pl.Date})]
+    [Int64, String]
+    """
+    import polars as pl
+
+    known = {pl.Int64() if plain and one == pl.String else one for one in types}
+    if len(known) <= 1:
+        return next(iter(known), None)
+    small = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32)
+    return pl.Int64() if all(one in small for one in known) else pl.String()
+
+
 def write_decisions(pieces: Sequence[pl.LazyFrame], rows: int, out: Path | None, form: str) -> None:
     """Write the decisions to a file, or print them: some rows at a time."""
     import polars as pl
@@ -89,7 +109,7 @@ def write_decisions(pieces: Sequence[pl.LazyFrame], rows: int, out: Path | None,
         return
     with writing(out) as draft:
         if form == "parquet":
-            table = pl.concat(pieces, how="vertical_relaxed")
+            table = pl.concat(pieces)
             if rows <= _WHOLE:
                 table = table.collect().rechunk().lazy()
             table.sink_parquet(draft)
@@ -110,7 +130,7 @@ def decisions_json(pieces: Sequence[pl.LazyFrame]) -> dict[str, list[Any]]:
     """The columns as plain data; dates and the like, which JSON does not have, as text."""
     import polars as pl
 
-    decisions = pl.concat(pieces, how="vertical_relaxed").collect()
+    decisions = pl.concat(pieces).collect()
     plain = (pl.String, pl.Boolean)
     odd = [
         column.name

@@ -232,7 +232,7 @@ def fit(
     elif payer is not None and out is None and key is None:
         raise InputError("With --ledger, give --out or --key, or what is paid for would be lost.")
     else:
-        with workers(dask) as client:
+        with workers(dask, if_lost=_if_lost(payer)) as client:
             _fit(model, plan, declared, data, size, frame, payer, client)
     _write(model, out, report)
     if as_json:
@@ -280,6 +280,18 @@ def _name_and_text(promise: str) -> tuple[str, str]:
     """A line of the certificate in two parts; one without a name is all text."""
     name, _, text = promise.partition(": ")
     return (name, text) if text and len(name) <= LONGEST_NAME else ("", promise)
+
+
+def _if_lost(payer: ChargeTo | None) -> str:
+    """What to do when a cluster was lost, which may be after the charge."""
+    if payer is None:
+        return ""
+    if payer.key is None:
+        return (
+            f"If the fit was charged, that is spent; dpfair ledger show {payer.path} lists it. "
+            "A fit with --key goes on instead."
+        )
+    return "Start the same command again: it goes on after its last answer, and is charged once."
 
 
 def _earlier(

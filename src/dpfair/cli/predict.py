@@ -130,7 +130,7 @@ def _decide_together(
     """Decide all rows as one batch; what is known about it."""
     import polars as pl
 
-    piece = decisions.look(pl.concat(frames, how="vertical_relaxed"))
+    piece = decisions.look(pl.concat(frames))
     if not len(piece.decidable):
         raise InputError("No record of the batch has a group that the schema declares.")
     chosen = piece.table if piece.known is None else piece.table[piece.decidable]

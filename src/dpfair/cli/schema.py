@@ -14,7 +14,7 @@ from dpfair.cli.help import HelpFromTables, example_text
 from dpfair.cli.options import AsJson
 from dpfair.cli.output import check_writable, print_json, say
 from dpfair.cli.schemas import proposed, say_notes
-from dpfair.files import write_file
+from dpfair.files import reading, write_file
 
 if TYPE_CHECKING:
     from dpfair.data.proposal import Proposal
@@ -105,11 +105,12 @@ def _ask(proposal: Proposal) -> str:
 
 def _likely_encoding(path: Path) -> str:
     """UTF-8, unless the file is a text that is not; then the usual encoding of Windows."""
-    from dpfair.data.read import is_text_file
+    from dpfair.data.read import check_readable, is_text_file
 
-    if not path.is_file() or not is_text_file(path) or path.suffix.lower() == ".gz":
+    if not is_text_file(check_readable(path)) or path.suffix.lower() == ".gz":
         return "utf-8"
-    content = path.read_bytes()
+    with reading(path):
+        content = path.read_bytes()
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "utf-8"  # the mark of UTF-16 says it
     try:

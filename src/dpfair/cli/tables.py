@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -68,8 +69,10 @@ def names_several(data: str) -> bool:
     """Whether DATA is a directory or a pattern."""
     from dpfair.datasets import DATASETS
 
-    path = Path(data)
-    return data not in DATASETS and (path.is_dir() or (has_magic(data) and not path.exists()))
+    if data in DATASETS:
+        return False
+    # Path.is_dir and Path.exists raise errors for a name that is too long.
+    return os.path.isdir(data) or (has_magic(data) and not os.path.exists(data))
 
 
 def memory_size(text: str | None) -> int | None:
@@ -113,7 +116,7 @@ def files_in_parts(
 
 
 def _is_large(path: Path) -> bool:
-    return path.is_file() and path.stat().st_size > LARGE
+    return os.path.isfile(path) and os.path.getsize(path) > LARGE
 
 
 def read_data(data: str, file: FileForm | None = None) -> pl.DataFrame:

@@ -10,8 +10,8 @@ order every time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from itertools import accumulate
@@ -24,7 +24,7 @@ from dpfair.data.records import Addends, Records
 from dpfair.data.threads import one_thread
 from dpfair.errors import InputError
 
-__all__ = ["OnWorkers", "current_client", "frame_tables", "is_dask_frame"]
+__all__ = ["OnWorkers", "current_client", "frame_tables", "is_dask_frame", "same_columns"]
 
 
 class OnWorkers:
@@ -59,7 +59,8 @@ class OnWorkers:
 
         encode = delayed(encode, pure=False)
         parts = client.compute([encode(*table) for table in tables])
-        lengths = client.gather(client.map(len, parts, pure=False))
+        with same_columns():
+            lengths = client.gather(client.map(len, parts, pure=False))
         firsts = [*accumulate(lengths, initial=0)][:-1]
         parts = client.map(_placed, parts, firsts, lengths, pure=False)
         return cls(client, equal_shares(client, dict(zip(parts, lengths, strict=True))))
@@ -117,7 +118,8 @@ def frame_tables(frame: Any, labels: Any, names: Sequence[str]) -> list[tuple[An
     for name in names:
         if name not in known:
             raise missing_column(name, known)
-    tables = frame[[*names]].to_delayed()
+    # Names are compared as text, and selected as they are: numbers, for instance.
+    tables = frame[[frame.columns[known.index(name)] for name in names]].to_delayed()
     if labels is None:
         return [(table, None) for table in tables]
     if getattr(labels, "npartitions", None) != frame.npartitions:
@@ -126,6 +128,17 @@ def frame_tables(frame: Any, labels: Any, names: Sequence[str]) -> list[tuple[An
             "read from the column of the schema."
         )
     return [*zip(tables, labels.to_delayed(), strict=True)]
+
+
+@contextmanager
+def same_columns() -> Iterator[None]:
+    """Refuse a partition without a column that the frame has, where partitions are computed."""
+    try:
+        yield
+    except KeyError:
+        raise InputError(
+            "A partition of the table lacks a column: all of them need those that the frame has."
+        ) from None
 
 
 def current_client() -> Any:

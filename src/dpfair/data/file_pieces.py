@@ -16,7 +16,7 @@ from dpfair.data.read import (
     is_text_file,
     parquet_ranges,
     parquet_rows,
-    read_table,
+    read_rows,
 )
 from dpfair.data.table_files import TableFiles
 
@@ -38,7 +38,7 @@ class FilePiece:
     def read(self, names: Sequence[str]) -> pl.DataFrame:
         """The rows, with the columns of these names."""
         if self.start is None:
-            frame = read_table(self.path, self.file)
+            frame = read_rows(self.path, self.file)
         elif self.path.suffix.lower() in PARQUET:
             frame = parquet_rows(self.path, names, self.start, self.stop)
         else:

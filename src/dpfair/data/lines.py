@@ -36,6 +36,7 @@ from dpfair.data.encodings import as_utf8, is_utf8
 from dpfair.data.file_form import USUAL_FILE, FileForm
 from dpfair.data.header import find_delimiter, read_header
 from dpfair.errors import InputError
+from dpfair.files import reading
 
 if TYPE_CHECKING:
     import polars as pl
@@ -62,11 +63,9 @@ _WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 def read_lines(path: Path, file: FileForm = USUAL_FILE) -> pl.DataFrame:
     """One row of text for every line after the first.
 
-    No error depends on anything but the first line and whether there is a second.
+    No error depends on anything but the first line.
     """
     content, header = _content(path, file)
-    if content.find(b"\n") in (-1, len(content) - 1):
-        raise InputError(f"The file {path} has no rows.")
     delimiter = file.delimiter or find_delimiter(header)
     return _parsed(content, delimiter, read_header(header, delimiter, path), path)
 
@@ -79,7 +78,8 @@ def line_pieces(path: Path, file: FileForm, size: int) -> Iterator[pl.DataFrame]
     with _opened(path) as source:
         header, delimiter, names = _start(source, path, file)
         if header is None:
-            yield read_lines(path, file)
+            if (frame := read_lines(path, file)).height:
+                yield frame
             return
         while block := source.read(size):
             rest = b"" if block.endswith(b"\n") else source.readline()
@@ -215,15 +215,15 @@ def _content(path: Path, file: FileForm) -> tuple[bytes, str]:
 @contextmanager
 def _opened(path: Path) -> Iterator[IO[bytes]]:
     """The bytes of a file, decompressed."""
-    if path.suffix.lower() != ".gz":
-        with path.open("rb") as plain:
+    with reading(path), path.open("rb") as plain:
+        if path.suffix.lower() != ".gz":
             yield plain
-        return
-    try:
-        with gzip.open(path) as compressed:
-            yield cast(IO[bytes], compressed)
-    except (OSError, EOFError, zlib.error):
-        raise InputError(f"The file {path} is not a readable gzip file.") from None
+            return
+        try:
+            with gzip.open(plain) as compressed:
+                yield cast(IO[bytes], compressed)
+        except (gzip.BadGzipFile, EOFError, zlib.error):
+            raise InputError(f"The file {path} is not a readable gzip file.") from None
 
 
 def _cell(delimiter: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 from dpfair.data.file_form import USUAL_FILE, FileForm
 from dpfair.data.lines import read_lines
 from dpfair.errors import InputError
+from dpfair.files import reading
 
 if TYPE_CHECKING:
     import polars as pl
@@ -20,10 +22,11 @@ __all__ = [
     "PARQUET",
     "check_readable",
     "is_text_file",
-    "parquet_names",
     "parquet_pieces",
     "parquet_ranges",
     "parquet_rows",
+    "parquet_types",
+    "read_rows",
     "read_table",
 ]
 
@@ -37,6 +40,8 @@ _OTHERS = {
     *(".npy", ".npz", ".h5", ".hdf5", ".mat", ".pdf", ".numbers", ".arff"),
 }
 _FEWEST_ROWS = 1 << 10
+# The most bytes that a safetensors file may state for its header.
+_LONGEST_HEADER = 100_000_000
 
 FILE_KINDS = "CSV (also .csv.gz), Parquet, Arrow/Feather or Excel"
 
@@ -47,35 +52,50 @@ def read_table(path: str | Path, file: FileForm = USUAL_FILE) -> pl.DataFrame:
     ``file`` has the facts of the schema about the form of CSV files. Of an Excel file the first
     sheet is read, every value as text.
     """
+    frame = read_rows(path, file)
+    if frame.height == 0:
+        raise InputError(f"The file {path} has no rows.")
+    return frame
+
+
+def read_rows(path: str | Path, file: FileForm = USUAL_FILE) -> pl.DataFrame:
+    """The same; a file of a larger table may have no rows."""
     import polars as pl
 
     path = check_readable(path)
     suffix = path.suffix.lower()
     try:
         if suffix in _EXCEL:
-            frame = _as_written(_read_excel(path), file)
-        elif suffix in PARQUET:
-            frame = pl.read_parquet(path)
-        elif suffix in _ARROW:
-            frame = _read_arrow(path)
-        else:
-            return read_lines(path, file)
+            return _as_written(_read_excel(path), file)
+        if suffix in PARQUET:
+            return pl.read_parquet(path)
+        if suffix in _ARROW:
+            return _read_arrow(path)
+        return read_lines(path, file)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
         # Without its cause, which may quote a record.
         raise InputError(f"The file {path} is not a readable table.") from None
-    if frame.height == 0:
-        raise InputError(f"The file {path} has no rows.")
-    return frame
 
 
 def check_readable(path: str | Path) -> Path:
     """The path of a file that may hold a table."""
+    if not str(path):
+        raise InputError(f"The name of the file is empty: name a file of {FILE_KINDS}.")
     path = Path(path)
-    if os.path.isdir(path):  # also for a name that is too long: Path.is_dir raises then
+    with reading(path):
+        try:
+            mode = os.stat(path).st_mode
+        except PermissionError:
+            raise
+        except (OSError, ValueError):  # also a name that is too long, or that no file can have
+            mode = 0
+    if stat.S_ISDIR(mode):
         raise InputError(f"{path} is a directory: name a file of {FILE_KINDS}.")
-    if not os.path.isfile(path):
+    if not stat.S_ISREG(mode):
         raise InputError(f"There is no file {path}.")
-    if _is_model(path):
+    with reading(path):
+        is_model = _is_model(path)
+    if is_model:
         raise InputError(f"{path} is a model of dpfair, not a table.")
     if path.suffix.lower() in _OTHERS:
         raise InputError(f"Cannot read {path}: expected a file of {FILE_KINDS}; export the table.")
@@ -104,10 +124,10 @@ def parquet_rows(path: Path, names: Sequence[str], start: int, stop: int) -> pl.
         return table.select(names).slice(start, stop - start).collect()
 
 
-def parquet_names(path: Path) -> list[str]:
-    """The names of the columns of a Parquet file."""
+def parquet_types(path: Path) -> dict[str, pl.DataType]:
+    """The names of the columns of a Parquet file, with their types."""
     with _parquet(path) as table:
-        return table.collect_schema().names()
+        return dict(table.collect_schema())
 
 
 @contextmanager
@@ -127,10 +147,15 @@ def is_text_file(path: str | Path) -> bool:
 
 
 def _is_model(path: Path) -> bool:
-    """Whether the first entry of a safetensors file names dpfair's format."""
+    """Whether the first entry of a safetensors file names dpfair's format.
+
+    Such a file begins with the length of its header. The first bytes of a text of two columns are
+    a larger number, so the answer depends on no record of it.
+    """
     with path.open("rb") as file:
         start = file.read(64)
-    return start[8:9] == b"{" and b'"dpfair-model"' in start
+    length = int.from_bytes(start[:8], "little")
+    return length <= _LONGEST_HEADER and start[8:9] == b"{" and b'"dpfair-model"' in start
 
 
 def _read_arrow(path: Path) -> pl.DataFrame:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import glob
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,12 +17,13 @@ from dpfair.data.read import (
     PARQUET,
     check_readable,
     is_text_file,
-    parquet_names,
     parquet_pieces,
-    read_table,
+    parquet_types,
+    read_rows,
 )
 from dpfair.data.schema import Schema
 from dpfair.errors import InputError
+from dpfair.files import reading
 
 if TYPE_CHECKING:
     import polars as pl
@@ -71,12 +74,16 @@ class TableFiles:
     memory: int = MEMORY
 
     def __post_init__(self) -> None:
+        if isinstance(self.memory, bool) or not isinstance(self.memory, Real):
+            raise InputError(f"Expected memory to be a number of bytes, got {self.memory!r}.")
         validate.at_least(1, memory=self.memory)
-        if isinstance(self.paths, (str, Path)):
+        object.__setattr__(self, "memory", int(self.memory))
+        if isinstance(self.paths, (str, Path)) or not isinstance(self.paths, Iterable):
             raise InputError("Expected several paths; TableFiles.named takes one name.")
         object.__setattr__(self, "paths", tuple(map(Path, self.paths)))
         if not self.paths:
             raise InputError("Expected the path of a file.")
+        _check_distinct(self.paths)
 
     def read_by(self, schema: Schema) -> TableFiles:
         """The same files, in the form that a schema states unless it was given."""
@@ -92,14 +99,20 @@ class TableFiles:
         """The files that a path, a pattern or a directory names, in alphabetical order.
 
         Of a directory these are the files whose names end like those of tables, but neither those
-        of its directories nor hidden ones.
+        of its directories nor hidden ones. A link that leads nowhere is refused when it is read.
         """
+        if not isinstance(name, (str, os.PathLike)):
+            raise InputError(f"Expected the name of a file, directory or pattern, got {name!r}.")
+        if not str(name):  # Path("") is the current directory
+            raise InputError("The name of the table is empty: name a file, directory or pattern.")
+        # Path.is_dir and Path.exists raise errors for a name that is too long.
         path, found = Path(name), list[Path]()
-        if path.is_dir():
-            found = [f for f in path.iterdir() if _is_table(f)]
+        if os.path.isdir(path):
+            with reading(path):
+                found = [f for f in path.iterdir() if _is_table(f)]
             if not found:
                 raise InputError(f"The directory {name} has no file that ends in {_LISTED}.")
-        elif path.exists() or not glob.has_magic(str(name)):
+        elif os.path.exists(path) or not glob.has_magic(str(name)):
             found = [path]
         else:
             found = [Path(match) for match in glob.glob(str(name), recursive=True)]
@@ -112,13 +125,29 @@ class TableFiles:
         """The names of the columns of the first file."""
         path = self.paths[0]
         found = self._columns_of(path)
-        return read_table(path, self.form).columns if found is None else found
+        return read_rows(path, self.form).columns if found is None else found
 
     def check(self, names: Iterable[str]) -> None:
         """Raise ``InputError`` for a file that lacks one of these columns; reads no record."""
         for path in self.paths:
             if (found := self._columns_of(path)) is not None:
                 _check_columns(path, names, found)
+
+    def check_truth_values(self, schema: Schema) -> None:
+        """Refuse a Parquet file of which no record can have a declared label or group.
+
+        Its columns are Boolean and the schema declares other values. No record is read.
+        """
+        groups = () if schema.sensitive is None else schema.sensitive.parts or (schema.sensitive,)
+        for path in self.paths:
+            types = parquet_types(path) if path.suffix.lower() in PARQUET else {}
+            for levels in (schema.label, *groups):
+                boolean = str(types.get(levels.name)) == "Boolean"
+                if boolean and not {"true", "false"} & {*levels.values}:
+                    raise InputError(
+                        f"In the file {path}, {levels.name!r} has the values true and false; write "
+                        f"those that the schema declares: {', '.join(levels.values)}."
+                    )
 
     @property
     def cells(self) -> int:
@@ -138,8 +167,9 @@ class TableFiles:
         for path in self.paths:
             for frame in self._frames_of(path, names):
                 _check_columns(path, names, frame.columns)
-                some = True
-                yield frame.select(names)
+                if frame.height:
+                    some = True
+                    yield frame.select(names)
         if not some:
             several = "Each of the files" if len(self.paths) > 1 else f"The file {self.paths[0]}"
             raise InputError(f"{several} has no rows.")
@@ -147,7 +177,7 @@ class TableFiles:
     def _columns_of(self, path: Path) -> list[str] | None:
         """The names of the columns; None if they are not known before records are read."""
         if path.suffix.lower() in PARQUET:
-            return parquet_names(path)
+            return [*parquet_types(path)]
         return header_names(check_readable(path), self.form) if is_text_file(path) else None
 
     def _frames_of(self, path: Path, names: Sequence[str]) -> Iterator[pl.DataFrame]:
@@ -156,13 +186,31 @@ class TableFiles:
         elif is_text_file(path):
             yield from line_pieces(check_readable(path), self.form, self.size)
         else:
-            frame = read_table(path, self.form)
+            frame = read_rows(path, self.form)
+            yield frame.clear()  # so that its columns are checked, also if it has no rows
             yield from frame.iter_slices(max(self.memory // _CELL // max(frame.width, 1), 1))
 
 
 def _is_table(path: Path) -> bool:
     name = path.name.lower()
-    return name.endswith(_READABLE) and not name.startswith(".") and path.is_file()
+    return name.endswith(_READABLE) and not name.startswith(".") and not os.path.isdir(path)
+
+
+def _check_distinct(paths: Iterable[Path]) -> None:
+    """Refuse a file under two names: a record that counts twice would get half of its privacy."""
+    names = dict[tuple[int, int], Path]()
+    for path in paths:
+        try:
+            status = os.stat(path)
+        except (OSError, ValueError):  # it is refused when it is read
+            continue
+        file = (status.st_dev, status.st_ino)
+        if status.st_ino and file in names:
+            raise InputError(
+                f"{names[file]} and {path} are one file, whose records would count twice: leave "
+                "out one of the names."
+            )
+        names[file] = path
 
 
 def _check_columns(path: Path, names: Iterable[str], found: Sequence[str]) -> None:

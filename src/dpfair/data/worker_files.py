@@ -36,5 +36,6 @@ class FilesOnWorkers:
 
         files = self.files.read_by(schema)
         files.check(names)
+        files.check_truth_values(schema)
         pieces = file_pieces(files, len(names))
         return [(delayed(piece.read, pure=False)([*names]), None) for piece in pieces]

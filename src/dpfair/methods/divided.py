@@ -8,7 +8,13 @@ from functools import partial
 from typing import Any
 
 from dpfair.data.containers import get_column, row_count
-from dpfair.data.dask_parts import OnWorkers, current_client, frame_tables, is_dask_frame
+from dpfair.data.dask_parts import (
+    OnWorkers,
+    current_client,
+    frame_tables,
+    is_dask_frame,
+    same_columns,
+)
 from dpfair.data.encode import encode, level_codes
 from dpfair.data.in_parts import InParts
 from dpfair.data.records import Records
@@ -57,6 +63,7 @@ def divided_records(table: Any, y: Any, schema: Schema) -> InParts | OnWorkers:
     read, client = partial(_labelled, schema), None
     tables: Iterable[tuple[Any, Any]]
     if isinstance(table, TableFiles):
+        table.check_truth_values(schema)
         tables = ((frame, None) for frame in table.read_by(schema).frames(names))
     elif isinstance(table, FilesOnWorkers):
         tables, client = table.tables(schema, names), table.client
@@ -87,7 +94,8 @@ def _labelled(schema: Schema, table: Any, labels: Any) -> Records:
 def _computed(table: tuple[Any, Any]) -> tuple[Any, Any]:
     from dask.base import compute
 
-    found: tuple[Any, Any] = compute(*table)
+    with same_columns():
+        found: tuple[Any, Any] = compute(*table)
     return found
 
 

@@ -24,7 +24,9 @@ def _charged_after():
 
     def payment(self, plan, schema, noise=None, unit=None):
         waiting.append(real_payment(self, plan, schema, noise, unit))
-        return SimpleNamespace(pay=lambda: plan.open(noise), close=lambda: None)
+        return SimpleNamespace(
+            pay=lambda: plan.open(noise), check_records=lambda records: None, close=lambda: None
+        )
 
     def fit(self, *table):
         model = real_fit(self, *table)
