@@ -44,7 +44,7 @@ demo: $(VENV)/installed  ## Train, certify and report a private fair model on Ad
 	$(BIN)/dpfair demo
 
 test: $(VENV)/installed-dev  ## Run the tests and doctests (a few minutes)
-	$(BIN)/pytest -q -n 2 --dist loadgroup
+	$(BIN)/pytest -q -n 2
 
 test-slow: $(VENV)/installed-dev  ## Run the slow tests
 	$(BIN)/pytest -q -n 2 -m slow

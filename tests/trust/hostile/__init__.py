@@ -10,7 +10,14 @@ from trust.hostile import containers, headers, methods, plans, rules, schemas, t
 from trust.hostile.containers import CANARY, PLACES
 from trust.hostile.corpus import Attacks, honest_files
 from trust.hostile.dear import DEAR
-from trust.hostile.measure import MAX_DEAR_SECONDS, MAX_MEGABYTES, MAX_SECONDS, measured, written
+from trust.hostile.measure import (
+    MAX_DEAR_SECONDS,
+    MAX_MEGABYTES,
+    MAX_SECONDS,
+    measured,
+    reader,
+    written,
+)
 
 __all__ = [
     "ATTACKS",
@@ -22,6 +29,7 @@ __all__ = [
     "PLACES",
     "honest_files",
     "measured",
+    "reader",
     "written",
 ]
 

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-__all__ = ["MAX_DEAR_SECONDS", "MAX_MEGABYTES", "MAX_SECONDS", "measured", "written"]
+__all__ = [
+    "MAX_DEAR_SECONDS",
+    "MAX_MEGABYTES",
+    "MAX_SECONDS",
+    "measured",
+    "reader",
+    "written",
+]
+
+Outcome = dict[str, Any]
 
 MAX_SECONDS = 1.0
 MAX_DEAR_SECONDS = 12
@@ -24,54 +34,64 @@ def written(
 ) -> dict[str, Path]:
     """The files, made of honest ones."""
     paths = {}
-    for number, (name, build) in enumerate(attacks.items()):
-        paths[name] = folder / f"{number}.dpfair"
+    for name, build in attacks.items():
+        paths[name] = folder / f"{hashlib.sha256(name.encode()).hexdigest()[:16]}.dpfair"
         paths[name].write_bytes(build(honest))
     return paths
 
 
-def measured(
-    paths: Mapping[str, Path], honest: Mapping[str, bytes], folder: Path
-) -> dict[str, dict[str, Any]]:
-    """What becomes of the files, in another process, whose memory can be watched."""
+@contextlib.contextmanager
+def reader(honest: Mapping[str, bytes], folder: Path) -> Iterator[Callable[[Path], Outcome]]:
+    """Tells what becomes of a file, in another process, whose memory can be watched."""
     first = folder / "honest.dpfair"
     first.write_bytes(honest["placed"])
-    found = subprocess.run(
+    with subprocess.Popen(
         [sys.executable, __file__],
-        input=json.dumps([str(path) for path in (first, *paths.values())]),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
         cwd=folder,
         env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "OPENBLAS_NUM_THREADS": "1"},
-        capture_output=True,
         text=True,
-        check=True,
-        timeout=600,
-    )
-    return dict(zip(paths, json.loads(found.stdout), strict=True))
+    ) as process:
+        asked, answers = process.stdin, process.stdout
+        assert asked is not None
+        assert answers is not None
+
+        def read(path: Path) -> Outcome:
+            print(json.dumps(str(path)), file=asked, flush=True)
+            found: Outcome = json.loads(answers.readline())
+            return found
+
+        assert read(first)["error"] is None  # and everything is imported now
+        yield read
+        asked.close()
 
 
-def _measure(paths: Iterable[Path]) -> list[dict[str, Any]]:
-    """Read the files one after the other: the error, its text, the seconds and the megabytes.
+def measured(
+    paths: Mapping[str, Path], honest: Mapping[str, bytes], folder: Path
+) -> dict[str, Outcome]:
+    """What becomes of several files."""
+    with reader(honest, folder) as read:
+        return {name: read(path) for name, path in paths.items()}
 
-    Every file is read as a model, and then for its decisions alone (``decider`` is the error).
+
+def _measure(path: Path) -> Outcome:
+    """Read a file as a model, and then for its decisions alone (``decider`` is the error).
+
     Seconds are those of the processor, so that other work on the machine does not count.
     """
     from dpfair import load_model
     from dpfair.models.deciding import read_decider
 
-    found = []
-    for path in paths:
-        before = _fresh_peak()
-        (error, text, seconds), decider = _tried(load_model, path), _tried(read_decider, path)
-        found.append(
-            {
-                "error": error,
-                "text": text,
-                "decider": decider[0],
-                "seconds": max(seconds, decider[2]),
-                "megabytes": (_peak() - before) / 1024,
-            }
-        )
-    return found
+    before = _fresh_peak()
+    (error, text, seconds), decider = _tried(load_model, path), _tried(read_decider, path)
+    return {
+        "error": error,
+        "text": text,
+        "decider": decider[0],
+        "seconds": max(seconds, decider[2]),
+        "megabytes": (_peak() - before) / 1024,
+    }
 
 
 def _tried(read: Callable[[Path], object], path: Path) -> tuple[str | None, str, float]:
@@ -104,6 +124,5 @@ def _peak() -> int:
 
 
 if __name__ == "__main__":
-    honest_file, *files = map(Path, json.load(sys.stdin))
-    assert _measure([honest_file])[0]["error"] is None  # and everything is imported now
-    json.dump(_measure(files), sys.stdout)
+    for line in sys.stdin:
+        print(json.dumps(_measure(Path(json.loads(line)))), flush=True)
