@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
+import tracemalloc
 from itertools import pairwise
 
+import numpy as np
 import polars as pl
 import pytest
 from sample_tables import LOANS, make_loans
@@ -20,6 +23,7 @@ from dpfair import (
     TableFiles,
 )
 from dpfair.data.in_parts import InParts
+from dpfair.data.records import Records
 from dpfair.data.stored import StoredPart
 from dpfair.data.workspace import Workspace
 from dpfair.learners.blocks import BlockLearner
@@ -234,5 +238,50 @@ def test_parts_keep_what_records_have(table, tmp_path):
     assert mass == int(whole.numeric[1].floats.astype(int).sum())
     known = parts.declared()
     assert len(known) == len(whole.declared()) < ROWS
-    places = [*known.parts[0]._open().places, *known.parts[1].places]
+    places = [*known.parts[0].total(lambda some: some.places), *known.parts[1].places]
     assert places == whole.declared().places.tolist()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such limit")
+def test_a_part_of_many_columns_takes_few_open_files(tmp_path):
+    import resource
+
+    columns = 300
+    whole = Records.of_arrays(np.ones((9, columns)), np.ones((9, columns)), np.arange(9))
+    part = StoredPart(Workspace(tmp_path), whole)
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with (tmp_path / "last").open("w") as last:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (last.fileno() + 10, before[1]))
+        try:
+            changed = part.map(lambda some: some.take(np.arange(1, 9)))
+            [groups] = changed.total(lambda some: [some.take(slice(0, 3)).groups + 0])
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    assert groups.tolist() == [1, 2, 3]
+
+
+def test_a_change_of_some_columns_writes_no_others(tmp_path):
+    whole = Records.of_arrays(np.ones((1000, 1)), np.ones((1000, 3)), np.arange(1000) % 7)
+    place = Workspace(tmp_path)
+    changed = StoredPart(place, whole).map(Records.in_first_group)
+    assert [len(found) for found in changed.total(lambda some: some.codes)] == [1000] * 3
+    sizes = [path.stat().st_size for path in place.folder.rglob("columns")]
+    assert min(sizes) < 1100 < 5000 < max(sizes)
+
+
+def test_words_of_a_part_are_in_its_file(tmp_path):
+    def listed():
+        return (*map(str, range(100_000)), "", 'a "\n', "\ud800\udc00", "\N{GRINNING FACE}")
+
+    codes = np.arange(len(listed()), dtype=np.uint32)
+    groups = np.zeros(len(codes), np.int8)
+    tracemalloc.start()
+    try:
+        whole = Records((), (codes,), groups, words={"job": listed()})
+        part = StoredPart(Workspace(tmp_path), whole).map(lambda some: some.take(codes[1:]))
+        del whole
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert held < 100_000
+    assert part.total(lambda some: [some.words["job"]]) == [listed()]

@@ -8,6 +8,7 @@ so a fit gives the same model for any division, to the last bit.
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
@@ -82,7 +83,14 @@ def added(found: Iterable[Addends]) -> Addends:
     """
 
     def plus(one: Any, two: Any) -> Any:
-        return [a + b for a, b in zip(one, two, strict=True)]
+        return [_plus(a, b) for a, b in zip(one, two, strict=True)]
 
     total: Addends = reduce(plus, found)
     return total
+
+
+def _plus(one: Any, two: Any) -> Any:
+    if not isinstance(one, Counter):
+        return one + two
+    one.update(two)  # a sum would be a copy of all that was counted before
+    return one

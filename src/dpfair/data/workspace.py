@@ -13,15 +13,16 @@ import re
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from typing import IO
 
+from dpfair.errors import InputError
 from dpfair.files import lock_file
 
-__all__ = ["Workspace"]
+__all__ = ["Workspace", "room_for"]
 
 # A folder gets its final name when its lock is held, so a folder of that name without a holder of
 # its lock is abandoned.
@@ -64,6 +65,18 @@ class Workspace:
         folder = self.folder / str(next(self._numbers))
         folder.mkdir(mode=0o700)
         return folder
+
+
+@contextmanager
+def room_for(path: Path) -> Iterator[None]:
+    """An ``InputError`` says what to do if a temporary file cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(
+            f"The temporary file {path} cannot be written ({error.strerror or error}): set TMPDIR "
+            "to a folder with more room."
+        ) from None
 
 
 def _remove(folder: Path, lock: IO[bytes], owner: int) -> None:
