@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 import tracemalloc
 from itertools import pairwise
@@ -13,6 +14,7 @@ import pytest
 from sample_tables import LOANS, make_loans
 
 from dpfair import (
+    ChargeTo,
     DPFermi,
     DPPostprocessing,
     InputError,
@@ -23,13 +25,16 @@ from dpfair import (
     TableFiles,
 )
 from dpfair.data.in_parts import InParts
+from dpfair.data.kept import Kept
 from dpfair.data.records import Records
 from dpfair.data.stored import StoredPart
-from dpfair.data.workspace import Workspace
+from dpfair.data.workspace import Workspace, writing_temporary
+from dpfair.errors import NoRoomError
 from dpfair.learners.blocks import BlockLearner
 from dpfair.learners.boosting import BoostingLearner
 from dpfair.learners.logistic import LogisticLearner
 from dpfair.methods.algorithm2 import Algorithm2
+from dpfair.methods.base import PrivateClassifier
 from dpfair.methods.reading import TableReader
 from dpfair.models.file import model_bytes
 from dpfair.privacy.ledger_file import LedgerFile
@@ -225,6 +230,88 @@ def test_no_temporary_file_outlives_a_fit_that_fails(table, temporary, tmp_path)
     assert not list(temporary.iterdir())
     assert kept.tb is not None
     assert other.tb is not None
+
+
+def sizes(folder):
+    """The bytes of all files in a folder."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_fit_writes_no_more_than_it_asks_room_for(name, table, temporary, tmp_path, monkeypatch):
+    asked, begun, written = [], [], []
+    learn, clear = PrivateClassifier.learn, Kept.clear
+
+    def noted(self, records, run):
+        begun.append(sizes(temporary))
+        learn(self, records, run)
+
+    def cleared(self):
+        written.append(sizes(temporary))
+        clear(self)
+
+    monkeypatch.setattr(PrivateClassifier, "learn", noted)
+    monkeypatch.setattr(InParts, "check_room", lambda self, each: asked.append(each))
+    monkeypatch.setattr(Kept, "clear", cleared)
+    fit_in_parts(MODELS[name], divided(table, tmp_path / "parts", 2))
+    [each], more = asked, max(written) - begun[0]
+    ends = 2 * 4000  # of files, and what lies between arrays
+    assert more <= each * ROWS + ends
+    assert each * ROWS <= 4 * more
+
+
+@pytest.fixture
+def little_room(monkeypatch):
+    """States how many bytes are free, from now on."""
+
+    def state(free):
+        monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(9**9, 0, free))
+
+    return state
+
+
+def test_a_fit_without_room_is_refused_before_it_is_charged(
+    little_room, table, temporary, tmp_path
+):
+    ledger, files = tmp_path / "ledger", divided(table, tmp_path / "parts", 2)
+    LedgerFile.create(ledger, epsilon=5, delta=1e-5).close()
+    model = PrivateFairClassifier(2, schema=SCHEMA, learner=QUICK, ledger=ledger)
+    little_room(2 << 17)
+    with pytest.raises(NoRoomError, match=r"bytes more for every record: set TMPDIR to a folder"):
+        model.fit(files)
+    assert LedgerFile(ledger).entries == ()
+    assert not list(temporary.iterdir())
+    little_room(1 << 20)
+    model.fit(files)
+    assert len(LedgerFile(ledger).entries) == 1
+
+
+@pytest.mark.parametrize("key", ["monday", None])
+def test_a_folder_that_is_full_after_all_loses_nothing_that_has_a_key(
+    key, table, in_memory, tmp_path, monkeypatch
+):
+    ledger, files = tmp_path / "ledger", divided(table, tmp_path / "parts", 2)
+    LedgerFile.create(ledger, epsilon=5, delta=1e-5).close()
+    model = PrivateFairClassifier(2, schema=SCHEMA, learner=QUICK, ledger=ChargeTo(ledger, key=key))
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(StoredPart, "map", lambda *_: full_file(tmp_path / "columns", full))
+    found = "start the job again with the same key" if key else "What was paid is spent; with a key"
+    with pytest.raises(NoRoomError, match=f"No space left on device.*TMPDIR.* {found}"):
+        model.fit(files)
+    monkeypatch.undo()
+    if key:
+        with pytest.warns(UserWarning, match="goes on"):
+            model.fit(files)
+    assert len(LedgerFile(ledger).entries) == 1
+
+
+def full_file(path, write):
+    """Write to a temporary file."""
+    with writing_temporary(path):
+        write()
 
 
 def test_parts_keep_what_records_have(table, tmp_path):

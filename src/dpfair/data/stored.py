@@ -22,7 +22,7 @@ from numpy.typing import DTypeLike, NDArray
 from dpfair.data.compact import Numbers
 from dpfair.data.kept import Drawer, Kept
 from dpfair.data.records import Addends, Records
-from dpfair.data.workspace import Workspace, room_for
+from dpfair.data.workspace import Workspace, writing_temporary
 
 __all__ = ["StoredPart"]
 
@@ -45,7 +45,7 @@ class StoredPart:
         self._words = tuple(records.words)
         self._places, stored = dict[str, _Place](), stored or {}
         path = workspace.new_folder() / "columns"
-        with room_for(path), path.open("wb") as file:
+        with writing_temporary(path), path.open("wb") as file:
             for name, array in _arrays_of(records):
                 place = stored.get(id(array))
                 if place is None:
@@ -182,7 +182,7 @@ class _FileDrawer(Drawer):
     def empty(self, name: str, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
         """A new array in a file."""
         path = self._folder / f"{name}.npy"
-        with room_for(path):
+        with writing_temporary(path):
             array = open_memmap(path, "w+", dtype, shape)
             if hasattr(os, "posix_fallocate"):
                 # To write to a mapped file for which there is no room would end the process.
