@@ -7,6 +7,8 @@ import os
 import subprocess
 import sys
 import time
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
 import polars as pl
 import pytest
@@ -130,3 +132,16 @@ def test_a_cluster_that_gives_up(folder, scheduler, monkeypatch, capsys):
     monkeypatch.setattr("dpfair.methods.base.PrivateClassifier.learn", gives_up)
     given = fit_of(folder, folder / "loans.csv", "--dask", scheduler)
     assert "The Dask cluster gave up" in refused(capsys, *given)
+
+
+def test_a_local_cluster_shows_nothing_to_others_on_the_computer():
+    from dpfair.cli.cluster import local_workers
+
+    client = local_workers(1)
+    with client.cluster, client:
+        known = client.scheduler_info()
+        [worker] = known["workers"].values()
+        for port in (known["services"]["dashboard"], worker["services"]["dashboard"]):
+            for page in ("/health", "/metrics", "/json/identity.json", "/info/main/workers.html"):
+                with pytest.raises(HTTPError, match="404"):
+                    urlopen(f"http://127.0.0.1:{port}{page}", timeout=10)
