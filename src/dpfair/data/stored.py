@@ -27,7 +27,7 @@ from dpfair.data.workspace import Workspace, writing_temporary
 __all__ = ["StoredPart"]
 
 _COLUMNS = ("groups", "labels", "irregular", "offsets")
-_ALIGNED = 64
+_ALIGNED = 8
 
 
 class StoredPart:
