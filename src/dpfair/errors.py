@@ -20,6 +20,7 @@ __all__ = [
     "LedgerTamperedError",
     "MissingCodeError",
     "ModelFileError",
+    "NoRoomError",
     "NoRuleError",
     "PaidBeforeError",
     "PrivacyLeakWarning",
@@ -52,6 +53,10 @@ class MissingCodeError(ModelFileError):
 
 class DataIntegrityError(InputError):
     """A shipped file is not the one that was published with the package."""
+
+
+class NoRoomError(InputError):
+    """Temporary files need more room than there is."""
 
 
 class NoRuleError(InputError):

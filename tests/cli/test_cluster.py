@@ -9,6 +9,8 @@ import signal
 import subprocess
 import sys
 import time
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
 import polars as pl
 import pytest
@@ -185,3 +187,14 @@ def test_local_workers_leave_an_interruption_to_the_command():
 def test_an_error_that_is_none_of_dask_is_not_one_of_the_cluster(scheduler):
     with pytest.raises(ZeroDivisionError), workers(scheduler):
         raise ZeroDivisionError
+
+
+def test_a_local_cluster_shows_nothing_to_others_on_the_computer():
+    client = local_workers(1)
+    with client.cluster, client:
+        known = client.scheduler_info()
+        [worker] = known["workers"].values()
+        for port in (known["services"]["dashboard"], worker["services"]["dashboard"]):
+            for page in ("/health", "/metrics", "/json/identity.json", "/info/main/workers.html"):
+                with pytest.raises(HTTPError, match="404"):
+                    urlopen(f"http://127.0.0.1:{port}{page}", timeout=10)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import os
 import tempfile
+from contextlib import contextmanager
 
 import polars as pl
 import pytest
@@ -221,6 +223,43 @@ def test_no_temporary_file_outlives_the_command(folder, tmp_path, monkeypatch, c
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     assert run(capsys, "predict", folder / "fair.dpfair", folder / "strange.csv")[0] == 0
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such limit")
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
+def test_a_file_that_cannot_grow_is_no_error_of_dpfair(form, folder, tmp_path, capsys):
+    import resource
+
+    out = tmp_path / f"out.{form}"
+    ask = ("predict", folder / "fair.dpfair", folder / "loans.csv", "--out", out)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def limited(most):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, before[1]))
+        try:
+            return refused(capsys, *ask)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+    assert "set TMPDIR to a folder with more room" in limited(1000)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(decisions, "writing", in_little_room(decisions.writing, before))
+        assert "out." in (said := limited(before[0]))
+    assert f"{out} cannot be written: " in said
+    assert not list(tmp_path.iterdir())
+
+
+def in_little_room(writing, before):
+    """Writes to a file that cannot grow."""
+    import resource
+
+    @contextmanager
+    def limited(path):
+        with writing(path) as draft:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
+            yield draft
+
+    return limited
 
 
 def test_evaluation_does_not_depend_on_pieces(folder, small, tmp_path, capsys):

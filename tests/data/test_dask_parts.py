@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import time
 from collections import Counter
 
 import numpy as np
@@ -98,6 +99,40 @@ def test_labels_may_be_a_series_and_partitions_empty(table, in_memory, client):
     frame = in_dask(table, 3)
     frame = dd.concat([frame.partitions[:1], frame[frame.age < 0], frame.partitions[1:]])
     assert_same(model().fit(frame.drop(columns="repaid"), frame["repaid"]), in_memory)
+
+
+class Failing(BlockLearner):
+    def train(self, *how):
+        raise RuntimeError("the learner failed")
+
+
+@pytest.mark.parametrize("fails", ["the learner", "the table"])
+def test_workers_forget_the_records_of_a_fit_that_fails(fails, table, client):
+    def unread(part):  # workers cannot import this file
+        if (part["age"] > 80).any():
+            raise RuntimeError("the table failed")
+        return part
+
+    frame, tasks = in_dask(table, 5), count_tasks(client)
+    learner = BlockLearner(**BlockLearner.quick)
+    if fails == "the learner":
+        learner = Failing(**BlockLearner.quick)
+    else:
+        frame = frame.map_partitions(unread, meta=frame._meta)
+    # The error is kept, and with it everything that the fit had.
+    with pytest.raises(RuntimeError, match=f"{fails} failed") as kept:
+        model(learner=learner).fit(frame)
+    for _ in range(100):
+        if count_tasks(client) <= tasks:
+            break
+        time.sleep(0.1)
+    assert count_tasks(client) <= tasks
+    assert kept.tb is not None
+
+
+def count_tasks(client):
+    """How many results the cluster knows of."""
+    return client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks))
 
 
 def test_facts_are_found_on_a_cluster(table, client):

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import tempfile
+import tracemalloc
 from itertools import pairwise
 
+import numpy as np
 import polars as pl
 import pytest
 from sample_tables import LOANS, make_loans
 
 from dpfair import (
+    ChargeTo,
     DPFermi,
     DPPostprocessing,
     InputError,
@@ -20,12 +25,16 @@ from dpfair import (
     TableFiles,
 )
 from dpfair.data.in_parts import InParts
+from dpfair.data.kept import Kept
+from dpfair.data.records import Records
 from dpfair.data.stored import StoredPart
-from dpfair.data.workspace import Workspace
+from dpfair.data.workspace import Workspace, writing_temporary
+from dpfair.errors import NoRoomError
 from dpfair.learners.blocks import BlockLearner
 from dpfair.learners.boosting import BoostingLearner
 from dpfair.learners.logistic import LogisticLearner
 from dpfair.methods.algorithm2 import Algorithm2
+from dpfair.methods.base import PrivateClassifier
 from dpfair.methods.reading import TableReader
 from dpfair.models.file import model_bytes
 from dpfair.privacy.ledger_file import LedgerFile
@@ -223,6 +232,88 @@ def test_no_temporary_file_outlives_a_fit_that_fails(table, temporary, tmp_path)
     assert other.tb is not None
 
 
+def sizes(folder):
+    """The bytes of all files in a folder."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_fit_writes_no_more_than_it_asks_room_for(name, table, temporary, tmp_path, monkeypatch):
+    asked, begun, written = [], [], []
+    learn, clear = PrivateClassifier.learn, Kept.clear
+
+    def noted(self, records, run):
+        begun.append(sizes(temporary))
+        learn(self, records, run)
+
+    def cleared(self):
+        written.append(sizes(temporary))
+        clear(self)
+
+    monkeypatch.setattr(PrivateClassifier, "learn", noted)
+    monkeypatch.setattr(InParts, "check_room", lambda self, each: asked.append(each))
+    monkeypatch.setattr(Kept, "clear", cleared)
+    fit_in_parts(MODELS[name], divided(table, tmp_path / "parts", 2))
+    [each], more = asked, max(written) - begun[0]
+    ends = 2 * 4000  # of files, and what lies between arrays
+    assert more <= each * ROWS + ends
+    assert each * ROWS <= 4 * more
+
+
+@pytest.fixture
+def little_room(monkeypatch):
+    """States how many bytes are free, from now on."""
+
+    def state(free):
+        monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(9**9, 0, free))
+
+    return state
+
+
+def test_a_fit_without_room_is_refused_before_it_is_charged(
+    little_room, table, temporary, tmp_path
+):
+    ledger, files = tmp_path / "ledger", divided(table, tmp_path / "parts", 2)
+    LedgerFile.create(ledger, epsilon=5, delta=1e-5).close()
+    model = PrivateFairClassifier(2, schema=SCHEMA, learner=QUICK, ledger=ledger)
+    little_room(2 << 17)
+    with pytest.raises(NoRoomError, match=r"bytes more for every record: set TMPDIR to a folder"):
+        model.fit(files)
+    assert LedgerFile(ledger).entries == ()
+    assert not list(temporary.iterdir())
+    little_room(1 << 20)
+    model.fit(files)
+    assert len(LedgerFile(ledger).entries) == 1
+
+
+@pytest.mark.parametrize("key", ["monday", None])
+def test_a_folder_that_is_full_after_all_loses_nothing_that_has_a_key(
+    key, table, in_memory, tmp_path, monkeypatch
+):
+    ledger, files = tmp_path / "ledger", divided(table, tmp_path / "parts", 2)
+    LedgerFile.create(ledger, epsilon=5, delta=1e-5).close()
+    model = PrivateFairClassifier(2, schema=SCHEMA, learner=QUICK, ledger=ChargeTo(ledger, key=key))
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(StoredPart, "map", lambda *_: full_file(tmp_path / "columns", full))
+    found = "start the job again with the same key" if key else "What was paid is spent; with a key"
+    with pytest.raises(NoRoomError, match=f"No space left on device.*TMPDIR.* {found}"):
+        model.fit(files)
+    monkeypatch.undo()
+    if key:
+        with pytest.warns(UserWarning, match="goes on"):
+            model.fit(files)
+    assert len(LedgerFile(ledger).entries) == 1
+
+
+def full_file(path, write):
+    """Write to a temporary file."""
+    with writing_temporary(path):
+        write()
+
+
 def test_parts_keep_what_records_have(table, tmp_path):
     from dpfair.data.encode import encode
 
@@ -234,5 +325,50 @@ def test_parts_keep_what_records_have(table, tmp_path):
     assert mass == int(whole.numeric[1].floats.astype(int).sum())
     known = parts.declared()
     assert len(known) == len(whole.declared()) < ROWS
-    places = [*known.parts[0]._open().places, *known.parts[1].places]
+    places = [*known.parts[0].total(lambda some: some.places), *known.parts[1].places]
     assert places == whole.declared().places.tolist()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such limit")
+def test_a_part_of_many_columns_takes_few_open_files(tmp_path):
+    import resource
+
+    columns = 300
+    whole = Records.of_arrays(np.ones((9, columns)), np.ones((9, columns)), np.arange(9))
+    part = StoredPart(Workspace(tmp_path), whole)
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with (tmp_path / "last").open("w") as last:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (last.fileno() + 10, before[1]))
+        try:
+            changed = part.map(lambda some: some.take(np.arange(1, 9)))
+            [groups] = changed.total(lambda some: [some.take(slice(0, 3)).groups + 0])
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    assert groups.tolist() == [1, 2, 3]
+
+
+def test_a_change_of_some_columns_writes_no_others(tmp_path):
+    whole = Records.of_arrays(np.ones((1000, 1)), np.ones((1000, 3)), np.arange(1000) % 7)
+    place = Workspace(tmp_path)
+    changed = StoredPart(place, whole).map(Records.in_first_group)
+    assert [len(found) for found in changed.total(lambda some: some.codes)] == [1000] * 3
+    sizes = [path.stat().st_size for path in place.folder.rglob("columns")]
+    assert min(sizes) < 1100 < 5000 < max(sizes)
+
+
+def test_words_of_a_part_are_in_its_file(tmp_path):
+    def listed():
+        return (*map(str, range(100_000)), "", 'a "\n', "\ud800\udc00", "\N{GRINNING FACE}")
+
+    codes = np.arange(len(listed()), dtype=np.uint32)
+    groups = np.zeros(len(codes), np.int8)
+    tracemalloc.start()
+    try:
+        whole = Records((), (codes,), groups, words={"job": listed()})
+        part = StoredPart(Workspace(tmp_path), whole).map(lambda some: some.take(codes[1:]))
+        del whole
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert held < 100_000
+    assert part.total(lambda some: [some.words["job"]]) == [listed()]

@@ -12,10 +12,12 @@ import sys
 import pytest
 
 from dpfair.data.workspace import Workspace
+from dpfair.errors import NoRoomError
 
 WAIT = """
 import sys, time
 from dpfair.data.workspace import Workspace
+from dpfair.errors import NoRoomError
 place = Workspace(sys.argv[1])
 (place.new_folder() / "codes.npy").write_bytes(b"secret")
 print(place.folder, flush=True)
@@ -103,3 +105,26 @@ def test_a_folder_that_is_being_made_stays(tmp_path):
     (new / "lock").touch()  # before the lock is held
     Workspace(tmp_path)
     assert new.is_dir()
+
+
+def test_a_full_disk_says_what_to_do(tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pathlib.Path.write_bytes", full)
+        with pytest.raises(NoRoomError, match=r"left on device\): set TMPDIR to a folder"):
+            Workspace(tmp_path)
+    assert not list(tmp_path.iterdir())
+    place = Workspace(tmp_path)
+    monkeypatch.setattr("pathlib.Path.mkdir", full)
+    with pytest.raises(NoRoomError, match=r"left on device\): set TMPDIR to a folder"):
+        place.new_folder()
+
+
+def test_a_folder_that_cannot_be_listed_will_do(tmp_path, monkeypatch):
+    def hidden(_):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("pathlib.Path.iterdir", hidden)
+    assert Workspace(tmp_path).new_folder().is_dir()

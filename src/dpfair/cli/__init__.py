@@ -1,13 +1,14 @@
 """The ``dpfair`` command: one file per subcommand.
 
 Exit codes: 0 done, 1 a check failed, 2 bad input (one sentence on standard error), 3 budget
-refused, 4 an error of dpfair itself.
+refused, 4 an error of dpfair itself; 128 and the number of a signal, as shells have it.
 """
 
 from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
 import traceback
 import warnings
@@ -109,6 +110,9 @@ def _version(
         raise typer.Exit
 
 
+_NOBODY_READS = 128 + 13  # SIGPIPE, which Windows does not have
+
+
 def main() -> None:
     """Run the command line, and end with its exit code."""
     # Before NumPy is imported. Idle threads of its linear algebra sleep at once; otherwise each
@@ -119,7 +123,14 @@ def main() -> None:
     # the time of a fit of a small table.
     gc.set_threshold(50_000)
     warnings.showwarning = _show_warning
+    _end_in_order()
     code = run(sys.argv[1:])
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        code = _NOBODY_READS
+    if code == _NOBODY_READS:  # Python would complain about what is not written at its end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     gc.freeze()
     sys.exit(code)
 
@@ -134,8 +145,10 @@ def run(arguments: list[str]) -> int:
         return _complain(str(error), 3)
     except InputError as error:
         return _complain(str(error), 2)
-    except BrokenPipeError:
-        return 0
+    except SystemExit as error:
+        if not isinstance(error.__context__, BrokenPipeError):  # which Typer turns into 1
+            raise
+        return _NOBODY_READS
     except Exception as error:
         # Typer's own usage errors (a wrong option, a missing argument) know their message.
         if hasattr(error, "format_message"):
@@ -144,6 +157,19 @@ def run(arguments: list[str]) -> int:
         traceback.print_exc()
         return _complain("This is an error of dpfair itself; please report the lines above.", 4)
     return code if isinstance(code, int) else 0
+
+
+def _end_in_order() -> None:
+    """Remove temporary files when a signal ends the process, unless it is ignored."""
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, _end)
+
+
+def _end(number: int, frame: object) -> None:
+    signal.signal(number, signal.SIG_IGN)  # another one must not stop the removal
+    sys.exit(128 + number)
 
 
 _run = run

@@ -154,14 +154,19 @@ def local_workers(count: int | None = None) -> Any:
     from dask import config
     from dask.distributed import Client, LocalCluster
 
-    # A worker reads tables by one thread, too.
-    one_thread = config.set({"distributed.nanny.pre-spawn-environ.POLARS_MAX_THREADS": 1})
-    with one_thread, _without_interrupts():
+    settings = {
+        "distributed.nanny.pre-spawn-environ.POLARS_MAX_THREADS": 1,  # a worker reads by one thread
+        # Everybody on this computer could open their pages. Dask starts its servers all the same;
+        # these have no page.
+        "distributed.scheduler.http.routes": [],
+        "distributed.worker.http.routes": [],
+    }
+    with config.set(settings), _without_interrupts():
         cluster = LocalCluster(
             n_workers=count,
             processes=True,
             threads_per_worker=1,
-            dashboard_address=None,  # which everybody on this computer could open
+            scheduler_kwargs={"dashboard": False, "dashboard_address": "127.0.0.1:0"},
             silence_logs=logging.CRITICAL,  # errors are raised here, too
         )
     return Client(cluster)

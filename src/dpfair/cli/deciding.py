@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dpfair.cli.decisions import are_plain, check_ids, id_type
 from dpfair.data.unread import Unread
-from dpfair.data.workspace import Workspace
+from dpfair.data.workspace import Workspace, writing_temporary
 from dpfair.errors import InputError
 from dpfair.methods.undecided import REASONS, Undecided
 
@@ -120,7 +120,8 @@ class Decisions:
         none = np.zeros(len(piece.records), np.uint8)
         columns[_WHY] = pl.Series(none if piece.reasons is None else piece.reasons)
         path = self._workspace.folder / f"{len(self._kept)}.arrow"
-        pl.DataFrame(columns).write_ipc(path)
+        with writing_temporary(path):
+            pl.DataFrame(columns).write_ipc(path)
         self._kept.append(pl.scan_ipc(path))
 
     def pieces(self) -> list[pl.LazyFrame]:

@@ -112,7 +112,11 @@ def write_decisions(pieces: Sequence[pl.LazyFrame], rows: int, out: Path | None,
             table = pl.concat(pieces)
             if rows <= _WHOLE:
                 table = table.collect().rechunk().lazy()
-            table.sink_parquet(draft)
+            try:
+                table.sink_parquet(draft)
+            except pl.exceptions.ComputeError as error:
+                *_, reason = str(error).split(": ")
+                raise (OSError(reason) if "os error" in reason else error) from None
             return
         with draft.open("wb") as file:
             for number, piece in enumerate(pieces):

@@ -58,12 +58,16 @@ class OnWorkers:
         from dask.delayed import delayed
 
         encode = delayed(encode, pure=False)
-        parts = client.compute([encode(*table) for table in tables])
-        with same_columns():
-            lengths = client.gather(client.map(len, parts, pure=False))
-        firsts = [*accumulate(lengths, initial=0)][:-1]
-        parts = client.map(_placed, parts, firsts, lengths, pure=False)
-        return cls(client, equal_shares(client, dict(zip(parts, lengths, strict=True))))
+        read = client.compute([encode(*table) for table in tables])
+        try:
+            with same_columns():
+                lengths = client.gather(client.map(len, read, pure=False))
+            firsts = [*accumulate(lengths, initial=0)][:-1]
+            parts = client.map(_placed, read, firsts, lengths, pure=False)
+            return cls(client, equal_shares(client, dict(zip(parts, lengths, strict=True))))
+        except BaseException:
+            _cancel(client, read)
+            raise
 
     def __len__(self) -> int:
         return sum(self._each(len))
@@ -90,8 +94,12 @@ class OnWorkers:
         """Drop what was kept."""
         self._each(InParts.forget)
 
+    def check_room(self, each: int) -> None:
+        """Nothing is written here."""
+
     def close(self) -> None:
-        """Let the workers forget the records."""
+        """Let the workers forget the records, and what was made of them."""
+        _cancel(self._client, self._shares)
         self._shares = ()
 
     def _each(self, question: Callable[..., Any], **how: Any) -> list[Any]:
@@ -148,6 +156,12 @@ def current_client() -> Any:
 
         return get_client()
     return None
+
+
+def _cancel(client: Any, futures: Sequence[Any]) -> None:
+    """Have the results forgotten, although an error that is kept may still refer to them."""
+    with suppress(Exception):  # a cluster that has ended has forgotten them
+        client.cancel(futures)
 
 
 def _placed(records: Records, first: int, length: int) -> Records:

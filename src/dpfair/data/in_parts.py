@@ -8,14 +8,20 @@ so a fit gives the same model for any division, to the last bit.
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any, Protocol, Self
 
 from dpfair.data.records import Addends, Records
+from dpfair.data.workspace import Workspace
 
 __all__ = ["InParts", "Part", "added"]
+
+
+_PART = 1 << 17
+"""What the files of a part take beside the records: their ends, and their folders."""
 
 
 class Part(Protocol):
@@ -34,17 +40,13 @@ class Part(Protocol):
         """Drop what was kept."""
 
 
-def _nothing() -> None:
-    """To be done."""
-
-
 @dataclass(frozen=True)
 class InParts:
     """Records in parts."""
 
     parts: Sequence[Part]
-    close: Callable[[], object] = field(default=_nothing, compare=False, repr=False)
-    """Removes the temporary files that the parts are in, if there are any."""
+    place: Workspace | None = field(default=None, compare=False, repr=False)
+    """Where the temporary files are that the parts are in, if they are."""
 
     # A person may have records in several parts; nobody looks for them.
     units: None = None
@@ -73,6 +75,18 @@ class InParts:
         for part in self.parts:
             part.forget()
 
+    def check_room(self, each: int) -> None:
+        """Refuse if there is no room for so many bytes more of every record."""
+        if self.place is not None:
+            # The number of records is not shown.
+            why = f"this fit, which may write {each} bytes more for every record"
+            self.place.check_room(each * len(self) + _PART * len(self.parts), why)
+
+    def close(self) -> None:
+        """Remove the temporary files."""
+        if self.place is not None:
+            self.place.close()
+
 
 def added(found: Iterable[Addends]) -> Addends:
     """The sums of what was found in every part.
@@ -82,7 +96,14 @@ def added(found: Iterable[Addends]) -> Addends:
     """
 
     def plus(one: Any, two: Any) -> Any:
-        return [a + b for a, b in zip(one, two, strict=True)]
+        return [_plus(a, b) for a, b in zip(one, two, strict=True)]
 
     total: Addends = reduce(plus, found)
     return total
+
+
+def _plus(one: Any, two: Any) -> Any:
+    if not isinstance(one, Counter):
+        return one + two
+    one.update(two)  # a sum would be a copy of all that was counted before
+    return one

@@ -13,15 +13,16 @@ import re
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from typing import IO
 
+from dpfair.errors import NoRoomError
 from dpfair.files import lock_file
 
-__all__ = ["Workspace"]
+__all__ = ["Workspace", "writing_temporary"]
 
 # A folder gets its final name when its lock is held, so a folder of that name without a holder of
 # its lock is abandoned.
@@ -42,28 +43,53 @@ class Workspace:
     def __init__(self, parent: str | Path | None = None) -> None:
         # Windows renames no folder of an open file; it removes none, either.
         prefix = _PREFIX if os.name == "nt" else _NEW
-        made = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))  # of mode 0700
-        try:
-            (made / _LOCK).write_bytes(_MARK)
-            self._lock = (made / _LOCK).open("r+b")
-            lock_file(self._lock)
-            self.folder = made.with_name(made.name.replace(_NEW, _PREFIX))
-            if made != self.folder:
-                made.rename(self.folder)
-        except BaseException:
-            shutil.rmtree(made, ignore_errors=True)
-            raise
+        where = Path(tempfile.gettempdir() if parent is None else parent)
+        with writing_temporary(where):
+            made = Path(tempfile.mkdtemp(prefix=prefix, dir=where))  # of mode 0700
+            try:
+                (made / _LOCK).write_bytes(_MARK)
+                self._lock = (made / _LOCK).open("r+b")
+                lock_file(self._lock)
+                self.folder = made.with_name(made.name.replace(_NEW, _PREFIX))
+                if made != self.folder:
+                    made.rename(self.folder)
+            except BaseException:
+                shutil.rmtree(made, ignore_errors=True)
+                raise
         self._numbers = count()
         self.close: Callable[[], None] = weakref.finalize(
             self, _remove, self.folder, self._lock, os.getpid()
         )
-        _remove_abandoned(self.folder)
+        with suppress(OSError):  # others may hide what is in their folder
+            _remove_abandoned(self.folder)
 
     def new_folder(self) -> Path:
         """An empty folder in it."""
         folder = self.folder / str(next(self._numbers))
-        folder.mkdir(mode=0o700)
+        with writing_temporary(folder):
+            folder.mkdir(mode=0o700)
         return folder
+
+    def check_room(self, size: int, why: str) -> None:
+        """Refuse if there is no room for so many bytes more."""
+        place = shutil.disk_usage(self.folder)
+        if place.total and place.free < size:  # some network folders state no sizes
+            raise NoRoomError(
+                f"The temporary folder {self.folder.parent} has too little room for {why}: set "
+                "TMPDIR to a folder with more room."
+            )
+
+
+@contextmanager
+def writing_temporary(path: Path) -> Iterator[None]:
+    """Say what to do if a temporary file cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise NoRoomError(
+            f"The temporary file {path} cannot be written ({error.strerror or error}): set TMPDIR "
+            "to a folder with more room."
+        ) from None
 
 
 def _remove(folder: Path, lock: IO[bytes], owner: int) -> None:

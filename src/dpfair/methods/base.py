@@ -30,12 +30,12 @@ from dpfair.certificate.privacy import (
 from dpfair.certificate.search import search_of, winners_certificate
 from dpfair.data.containers import column_name
 from dpfair.data.describe import facts_phrase, found_phrases
-from dpfair.data.in_parts import InParts
 from dpfair.data.schema import MAX_GROUPS, Schema
 from dpfair.errors import (
     BudgetError,
     FairnessWarning,
     InputError,
+    NoRoomError,
     WeakPrivacyWarning,
     warn,
 )
@@ -46,6 +46,7 @@ from dpfair.methods.fitted import Fitted
 from dpfair.methods.limits import check_plan
 from dpfair.methods.predicting import Predicting
 from dpfair.methods.progress import progress_bar, stage
+from dpfair.methods.room import bytes_per_record
 from dpfair.methods.settings import NestedSettings
 from dpfair.methods.training import DISCOVER, TRAIN, Training, check_learner
 from dpfair.privacy.assumptions import NO_FACTS, Facts
@@ -313,9 +314,11 @@ class PrivateClassifier(
                 facts = self._facts(records, noise)
                 plan = self.plan(self.schema_, facts)
                 payment = self.payment(plan, self.schema_, noise, unit)
+            if is_divided(X):
+                records.check_room(bytes_per_record(self.schema_, plan))
             self._pay_and_learn(records, payment, plan, facts)
         finally:
-            if isinstance(records, InParts):
+            if is_divided(X):
                 records.close()
         return self
 
@@ -329,6 +332,8 @@ class PrivateClassifier(
             payment.check_records(records)
             run.assume_all(facts)
             self.learn(records, run)
+        except NoRoomError as error:
+            raise NoRoomError(f"{error} {payment.after_failure}".strip()) from None
         finally:
             payment.close()
         if self._declared_records() is None:

@@ -108,4 +108,4 @@ def _stored(records: Iterable[Records]) -> InParts:
     except BaseException:
         workspace.close()
         raise
-    return InParts(parts, workspace.close)
+    return InParts(parts, workspace)

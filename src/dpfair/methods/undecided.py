@@ -36,6 +36,8 @@ REASONS = ("", BLANK, OTHER)
 
 _BLANK, _OTHER = 1, 2
 _LISTED = 5
+# So many different groups are enough to know the most frequent ones.
+_MOST_WORDS = 100_000
 
 
 def undecided_reasons(table: Any, sensitive: Levels, groups: Any = None) -> NDArray[Any]:
@@ -67,7 +69,8 @@ class Undecided:
     first
         The places of the first ones.
     groups
-        How often each undeclared value occurs, for every column that forms the groups.
+        How often each undeclared value occurs, for every column that forms the groups; no more are
+        counted when there are very many.
     """
 
     sensitive: Levels
@@ -91,7 +94,8 @@ class Undecided:
             parts = self.sensitive.parts or (self.sensitive,)
             self.groups = self.groups or [Counter[str]() for _ in parts]
             for found, part in zip(self.groups, parts, strict=True):
-                found.update(_undeclared(some, part))
+                if len(found) < _MOST_WORDS:
+                    found.update(_undeclared(some, part))
         self.first += [self.rows + place for place in places[:_LISTED].tolist()]
         self.rows += len(codes)
         self.blank += int((codes == _BLANK).sum())

@@ -197,6 +197,15 @@ class Payment:
             "The job was begun with other records, or with the same ones in another order.",
         )
 
+    @property
+    def after_failure(self) -> str:
+        """What a user has to know if the job fails after it was paid."""
+        if self._file is None:
+            return ""
+        if self._journaled is None:
+            return "What was paid is spent; with a key, a job that failed can go on."
+        return "What was paid is not lost: start the job again with the same key, and it goes on."
+
     def close(self) -> None:
         """Release the journal, so that another try may go on."""
         if self._journal is not None:
