@@ -66,11 +66,8 @@ def runs_on(address: str | None) -> Iterator[None]:
 
         from dpfair.experiments.dask_backend import DaskBackend
 
-        try:
-            with parallel_config(backend=DaskBackend(client)):
-                yield
-        except TimeoutError:
-            raise InputError("The Dask scheduler has no workers to make the runs.") from None
+        with parallel_config(backend=DaskBackend(client=client)):
+            yield
 
 
 @contextmanager

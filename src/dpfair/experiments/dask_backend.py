@@ -8,10 +8,7 @@ from typing import Any
 
 from joblib._dask import DaskDistributedBackend
 
-__all__ = ["PATIENCE", "DaskBackend"]
-
-PATIENCE = 20.0
-"""Seconds to wait for the first worker."""
+__all__ = ["DaskBackend"]
 
 # joblib 1.6 has given the method its other name.
 _SUBMIT = vars(DaskDistributedBackend).get("submit", DaskDistributedBackend.apply_async)
@@ -23,9 +20,6 @@ class DaskBackend(DaskDistributedBackend):  # type: ignore[misc]
     What a call raises is part of its result. If there is no result, because a worker ended or could
     not read the call, joblib's own backend never says so, and the caller waits forever.
     """
-
-    def __init__(self, client: Any) -> None:
-        super().__init__(client=client, wait_for_workers_timeout=PATIENCE)
 
     def effective_n_jobs(self, n_jobs: int) -> int:
         """The threads of the cluster, but not one: joblib would then make the calls itself."""

