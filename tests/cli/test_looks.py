@@ -11,6 +11,7 @@ import pytest
 
 from dpfair import cli
 from dpfair.cli.looks import print_facts, print_styled, print_table
+from dpfair.cli.progress import counting_rows
 
 ACCOUNT = [
     "account",
@@ -108,3 +109,21 @@ def test_the_help_is_drawn_in_panels(terminal):
     out, _ = terminal(lambda: cli.run(["--help"]))
     assert "╭" in out
     assert "Budget and trust" in out
+
+
+def test_rows_are_counted_while_they_are_decided(terminal):
+    def work():
+        with counting_rows("deciding") as done:
+            done(1_000_000)
+            done(234_567)
+
+    _, err = terminal(work)
+    assert "deciding" in err
+    assert "1,234,567 rows" in err
+    assert "rows/s" in err
+
+
+def test_nobody_watches_a_pipe(capsys):
+    with counting_rows("deciding") as done:
+        done(5)
+    assert capsys.readouterr() == ("", "")

@@ -20,7 +20,7 @@ from dpfair.cli.options import (
     charge_to,
 )
 from dpfair.cli.output import print_json, say
-from dpfair.cli.progress import working
+from dpfair.cli.progress import counting_rows, working
 from dpfair.cli.tables import (
     names_several,
     needed_names,
@@ -101,8 +101,9 @@ def evaluate(
         records = fitted.records_of(frame.select(names))
         odd.add(frame, records)
         counts.add(records, frame[label])
+        done(len(frame))
 
-    with working("deciding"):
+    with counting_rows("deciding") as done:
         rows = some_rows_at_a_time(data, fitted.schema_.file)
         in_background(count, rows.frames([*names, label]))
     unread = odd.sentences()

@@ -18,7 +18,7 @@ from dpfair.cli.decisions import (
 from dpfair.cli.models import deciding_model
 from dpfair.cli.options import AsJson, DataFiles, ModelFile, OwnLearner
 from dpfair.cli.output import check_writable, print_json, say
-from dpfair.cli.progress import working
+from dpfair.cli.progress import counting_rows, working
 from dpfair.cli.tables import inputs_of, names_several, needed_names, some_rows_at_a_time
 from dpfair.errors import InputError
 
@@ -86,11 +86,16 @@ def predict(
     needed = needed_names(fitted.schema_, None if fitted.unit is None else str(fitted.unit))
     decisions, about = Decisions(fitted, needed, id_column), dict[str, Any]()
     frames = table.frames([*needed, *([] if id_column is None else [id_column])])
-    with working("deciding"):
+
+    def decide(frame: pl.DataFrame) -> None:
+        decisions.decide(decisions.look(frame))
+        done(len(frame))
+
+    with counting_rows("deciding") as done:
         if batch:
             about = _decide_together(decisions, frames, batch_epsilon)
         else:
-            in_background(lambda frame: decisions.decide(decisions.look(frame)), frames)
+            in_background(decide, frames)
         if strict:
             decisions.refuse()
     for sentence in decisions.unread.sentences(quoting=True):
