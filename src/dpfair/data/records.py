@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from hashlib import blake2b
 from typing import Any, TypeVar
 
 import numpy as np
@@ -13,9 +12,9 @@ from numpy.typing import NDArray
 from dpfair.data.compact import Numbers
 from dpfair.data.kept import Kept
 from dpfair.privacy.identities import text_rows
-from dpfair.privacy.siphash import Rows, siphash
+from dpfair.privacy.siphash import Rows
 
-__all__ = ["Addends", "Codes", "Records", "smallest"]
+__all__ = ["Addends", "Codes", "Records", "number_words", "smallest"]
 
 Codes = NDArray[np.unsignedinteger[Any]]
 
@@ -163,31 +162,24 @@ class Records:
         rows[~named, 1 : 1 + own.shape[1]] = own
         return rows
 
-    def fingerprint(self, key: bytes) -> list[NDArray[Any]]:
-        """How many records there are, and a secret sum that changes with any of them or its place.
-
-        Every record adds a pseudo-random number of 64 bits, under a key of 16 bytes.
-        """
-        rows = [self.places[:, None], self._encoded()]
-        if self.labels is not None:
-            rows.append(self.labels[:, None].astype(np.uint64))
-        if self.units is not None:
-            rows.append(text_rows(self.units.tolist()))
-        of_words = blake2b(repr(sorted(self.words.items())).encode(), key=key, digest_size=16)
-        numbers = siphash(np.hstack(rows), of_words.digest())
-        return [np.array([len(self)]), numbers.sum(dtype=np.uint64, keepdims=True)]
-
     def _encoded(self) -> Rows:
         n, numbers, categories = len(self), len(self.numeric), len(self.codes)
         rows = np.zeros((n, numbers + (categories + 1) // 2 + 1), dtype="<u8")
         for i, column in enumerate(self.numeric):
-            # All kinds of NaN are one, and -0.0 is 0.0.
-            rows[:, i] = column.map(lambda v: np.where(np.isnan(v), np.nan, v + 0.0).view("<u8"))
+            rows[:, i] = number_words(column)
         halves = rows[:, numbers:-1].view("<i4")
         for i, codes in enumerate(self.codes):
             halves[:, i] = codes
         rows[:, -1] = self.groups.astype(np.int64).view(np.uint64)
         return rows
+
+
+def number_words(column: Numbers) -> NDArray[np.uint64]:
+    """The bits of every number; all kinds of NaN are one, and -0.0 is 0.0."""
+    words: NDArray[np.uint64] = column.map(
+        lambda values: np.where(np.isnan(values), np.nan, values + 0.0).view("<u8")
+    )
+    return words
 
 
 def smallest(codes: NDArray[np.integer[Any]], most: int | None = None) -> Codes:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import copy
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar, Self
 
 from dp_accounting.dp_event import NoOpDpEvent
@@ -30,6 +31,7 @@ from dpfair.certificate.privacy import (
 from dpfair.certificate.search import search_of, winners_certificate
 from dpfair.data.containers import column_name
 from dpfair.data.describe import facts_phrase, found_phrases
+from dpfair.data.fingerprint import fingerprint
 from dpfair.data.schema import MAX_GROUPS, Schema
 from dpfair.errors import (
     BudgetError,
@@ -329,7 +331,7 @@ class PrivateClassifier(
         self.warn_discovery(plan)
         try:
             run = payment.pay()
-            payment.check_records(records)
+            payment.check_records(records, partial(fingerprint, self.schema_))
             run.assume_all(facts)
             self.learn(records, run)
         except NoRoomError as error:

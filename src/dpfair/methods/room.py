@@ -20,6 +20,9 @@ __all__ = ["bytes_per_record"]
 # A number, a word that is not known beforehand, and the group, label, mark and place of a record.
 _NUMBER, _WORD, _REST = 8, 4, 2 + 1 + 1 + 4
 
+# The number of the scope of a record.
+_SCOPE = 2
+
 # A dense number, and the codes that a column may have in a design: numbers have exact values and a
 # second resolution, words have buckets.
 _DENSE, _CODES_OF_NUMBER, _CODES_OF_WORD = 4, 3, 2
@@ -31,7 +34,7 @@ _NORM, _CORRECTED = 4, 8 + 2
 def bytes_per_record(schema: Schema, plan: FitPlan) -> int:
     """How many bytes are written for every record on average, at most."""
     stored = _stored(schema)
-    total = 0.0 if plan.shares == EVERYBODY else stored
+    total = 0.0 if plan.shares == EVERYBODY else stored + _SCOPE
     if DISCOVER in plan:
         # Divided and chosen once to find facts, and what was found changes codes of all records.
         total += stored * ((plan[DISCOVER].scope != "") + plan.share(DISCOVER)) + stored

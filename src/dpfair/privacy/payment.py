@@ -186,11 +186,14 @@ class Payment:
         self._run.ledger.row = row
         return self._run
 
-    def check_records(self, records: Any) -> None:
-        """Refuse to go on with other records than those that the answers so far are about."""
+    def check_records(self, records: Any, fingerprint: Callable[[bytes, Any], Any]) -> None:
+        """Refuse to go on with other records than those that the answers so far are about.
+
+        ``fingerprint`` makes sums over the records, under a key of 16 bytes.
+        """
         if self._journal is None:
             return
-        measure = partial(_fingerprint, self._run.noise.take(16))
+        measure = partial(fingerprint, self._run.noise.take(16))
         self._journal.state(
             "records",
             json.dumps([int(number) for [number] in records.total(measure)]),
@@ -222,10 +225,6 @@ class Payment:
     def _job(self) -> str:
         """What the answers in a journal belong to; another plan asks other questions."""
         return json.dumps([__version__, self._how["job"], self.plan.to_json()])
-
-
-def _fingerprint(key: bytes, records: Any) -> Any:
-    return records.fingerprint(key)
 
 
 def job_digest(purpose: str, settings: Mapping[str, object]) -> str:

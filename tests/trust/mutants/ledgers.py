@@ -25,7 +25,7 @@ def _charged_after():
     def payment(self, plan, schema, noise=None, unit=None):
         waiting.append(real_payment(self, plan, schema, noise, unit))
         return SimpleNamespace(
-            pay=lambda: plan.open(noise), check_records=lambda records: None, close=lambda: None
+            pay=lambda: plan.open(noise), check_records=lambda *_: None, close=lambda: None
         )
 
     def fit(self, *table):
