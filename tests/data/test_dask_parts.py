@@ -25,6 +25,7 @@ from dpfair import (
 )
 from dpfair.data.dask_parts import OnWorkers, _placed, is_dask_frame
 from dpfair.data.dask_shares import equal_shares
+from dpfair.data.in_parts import InParts
 from dpfair.data.records import Records
 from dpfair.data.threads import may_start_threads
 from dpfair.data.worker_files import FilesOnWorkers
@@ -176,12 +177,24 @@ class TestShares:
         def asked(records):
             return [Counter({os.getpid(): len(records)})]
 
-        records = OnWorkers(client, encoded()._shares[::order])
+        records = OnWorkers(client, dict([*encoded()._shares.items()][::order]))
         [[first], *others] = [records.total(asked) for _ in range(20)]
         assert len(first) == 2
         assert sum(first.values()) == len(records) == FEW
         assert others == [[first]] * 19
         assert records.map(Records.declared).total(asked) == [first]
+
+    def test_a_share_stays_with_the_worker_that_it_was_dealt_to(self, client):
+        """Dask may prefer another one if it knows little about a question."""
+
+        def of(rows):
+            return InParts([Records.of_arrays(*np.zeros((2, rows, 1)), np.zeros(rows))])
+
+        pids, (first, second) = client.run(os.getpid), client.nthreads()
+        shares = client.map(of, [10, 20], workers=[first], pure=False)
+        records = OnWorkers(client, {first: shares[:1], second: shares[1:]})
+        answers = records._each(lambda share: (os.getpid(), len(share)))
+        assert answers == [(pids[first], 10), (pids[second], 20)]
 
     def test_a_task_starts_no_thread(self, encoded):
         assert encoded().total(lambda _: [may_start_threads()]) == [False]
@@ -198,11 +211,12 @@ class TestShares:
             for i, rows in enumerate(lengths)
         ]
         shares = equal_shares(client, dict(zip(parts, lengths, strict=True)))
-        found = client.gather(client.map(len, shares, pure=False))
-        assert sum(found) == sum(lengths)
-        assert max(found) <= sum(lengths) / 2 + max(lengths) / 2
-        assert {*map(len, client.who_has(shares).values())} == {1}
-        assert len({*client.who_has(shares).values()}) == 2
+        assert {*shares} == {first, second}
+        found = [client.gather(client.map(len, some, pure=False)) for some in shares.values()]
+        assert sum(map(sum, found)) == sum(lengths)
+        assert max(map(sum, found)) <= sum(lengths) / 2 + max(lengths) / 2
+        for worker, some in shares.items():
+            assert {*client.who_has(some).values()} == {(worker,)}
 
     def test_a_share_is_not_too_large_to_be_moved(self, encoded, monkeypatch):
         monkeypatch.setattr("dpfair.data.dask_shares._MOST", FEW // 5)

@@ -10,11 +10,11 @@ order every time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Any, Self
 
 from dpfair.data.containers import missing_column
@@ -35,17 +35,15 @@ class OnWorkers:
     client
         The connection to the cluster.
     shares
-        The futures of some of the records each (:class:`~dpfair.data.in_parts.InParts`).
+        The futures of some of the records each (:class:`~dpfair.data.in_parts.InParts`), by the
+        worker that holds them.
     """
 
     # A person may have records in several parts; nobody looks for them.
     units: None = None
 
-    def __init__(self, client: Any, shares: Sequence[Any]) -> None:
+    def __init__(self, client: Any, shares: Mapping[str, Sequence[Any]]) -> None:
         self._client, self._shares = client, shares
-        # Dask takes many tasks of one name on few data for the first ones of a computation, and
-        # deals them to any worker wherever the data are, unless they prefer some workers.
-        self._where = {"workers": [*client.nthreads()], "allow_other_workers": True}
 
     @classmethod
     def encoded(
@@ -83,7 +81,7 @@ class OnWorkers:
 
         changed = self._sent(_changed, change=change)
         # A worker that has nothing to do takes tasks that wait for another one, and their records.
-        wait(changed)
+        wait([*chain(*changed.values())])
         return type(self)(self._client, changed)
 
     def declared(self) -> Self:
@@ -99,19 +97,27 @@ class OnWorkers:
 
     def close(self) -> None:
         """Let the workers forget the records, and what was made of them."""
-        _cancel(self._client, self._shares)
-        self._shares = ()
+        _cancel(self._client, [*chain(*self._shares.values())])
+        self._shares = {}
 
     def _each(self, question: Callable[..., Any], **how: Any) -> list[Any]:
         """An answer for every share."""
-        answers: list[Any] = self._client.gather(self._sent(question, **how))
+        sent = self._sent(question, **how).values()
+        answers: list[Any] = self._client.gather([*chain(*sent)])
         return answers
 
-    def _sent(self, question: Callable[..., Any], **how: Any) -> list[Any]:
-        """The future of an answer for every share, made where the share is."""
+    def _sent(self, question: Callable[..., Any], **how: Any) -> dict[str, list[Any]]:
+        """The future of an answer for every share, made where the share is.
+
+        Otherwise Dask, which knows little about a question, may let one worker take the shares of
+        another one. A worker that is lost is replaced by any other.
+        """
         # With pure=True, an answer would be looked up by a digest of the whole question.
-        sent: list[Any] = self._client.map(question, self._shares, pure=False, **self._where, **how)
-        return sent
+        how |= {"pure": False, "allow_other_workers": True}
+        return {
+            worker: self._client.map(question, shares, workers=[worker], **how)
+            for worker, shares in self._shares.items()
+        }
 
 
 def is_dask_frame(table: Any) -> bool:

@@ -33,8 +33,10 @@ class _Share:
         return (self.parts[i::count] for i in range(count))
 
 
-def equal_shares(client: Any, rows: Mapping[Any, int]) -> list[Any]:
+def equal_shares(client: Any, rows: Mapping[Any, int]) -> dict[str, list[Any]]:
     """Futures of the parts, together for a thread (:class:`~dpfair.data.in_parts.InParts`).
+
+    The result has the shares of every worker.
 
     ``rows`` has the numbers of records by the futures of the parts. Every question waits for the
     largest share, so parts are moved to where there are fewer records, but no more than needed:
@@ -44,20 +46,22 @@ def equal_shares(client: Any, rows: Mapping[Any, int]) -> list[Any]:
 
     wait([*rows])
     client.wait_for_workers(1)
-    shares = [_Share(worker) for worker, count in client.nthreads().items() for _ in range(count)]
-    places, fair = client.who_has([*rows]), sum(rows.values()) / len(shares)
+    threads = [_Share(worker) for worker, count in client.nthreads().items() for _ in range(count)]
+    places, fair = client.who_has([*rows]), sum(rows.values()) / len(threads)
     moved = []
     for part, length in rows.items():
-        near = [share for share in shares if share.worker in places[part.key]]
+        near = [share for share in threads if share.worker in places[part.key]]
         share = min(near, key=lambda share: share.rows, default=None)
         if share is None or share.rows + length / 2 > fair:
             moved.append(part)
         else:
             share.add(part, rows[part])
     for part in moved:
-        min(shares, key=lambda share: share.rows).add(part, rows[part])
-    return [
-        client.submit(InParts, parts, workers=[share.worker], allow_other_workers=True, pure=False)
-        for share in shares
-        for parts in share.divided()
-    ]
+        min(threads, key=lambda share: share.rows).add(part, rows[part])
+    made: dict[str, list[Any]] = {}
+    for share in threads:
+        where: dict[str, Any] = {"workers": [share.worker], "allow_other_workers": True}
+        for parts in share.divided():
+            future = client.submit(InParts, parts, **where, pure=False)
+            made.setdefault(share.worker, []).append(future)
+    return made
