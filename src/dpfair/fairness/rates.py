@@ -25,6 +25,9 @@ SIZE_SHARE = 0.02
 _MAX_BLOCKS = 16
 _SMALLEST_LEVEL = 1e-8
 
+# The exponents that Chernoff's bound is tried with, in parts of the largest one.
+_CHERNOFF = np.geomspace(1e-3, 0.9, 12)
+
 
 @dataclass(frozen=True)
 class NoisyRate:
@@ -223,7 +226,7 @@ class NoisyRate:
         """Whether Chernoff's bound, which is fast, excludes the rate p at the level."""
         r = i / self.resolution
         most = min(self.noise / max(r, 1 - r), 300.0)  # beyond, exponentials overflow
-        s = most * np.geomspace(1e-3, 0.9, 12)
+        s = most * _CHERNOFF
         decay = math.exp(-self.noise)
 
         def log_mgf(u: Floats) -> Floats:
