@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,6 +61,18 @@ def rare_labels(seed, **rule) -> FairnessClaim:
     table, labels, _ = applicants(rng, 6000, shift=-5.4)
     schema = numeric_schema(GROUPS[:2])
     return fitted(3, schema, table, labels, seed, rule=rule).certificate_.fairness
+
+
+def are_alike(bounds: Sequence[float], *, with_target: bool) -> bool:
+    """Whether bounds of several tables of rare labels agree.
+
+    On 80 seeds, bounds are 0.0041 to 0.0128 with a target; without one, most accept nobody.
+    """
+    if max(bounds) > 0.02:
+        return False
+    if with_target:
+        return max(bounds) <= 4 * min(bounds)
+    return sum(bound > 0 for bound in bounds) <= len(bounds) / 5
 
 
 @dataclass(frozen=True)
