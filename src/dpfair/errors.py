@@ -55,6 +55,10 @@ class DataIntegrityError(InputError):
     """A shipped file is not the one that was published with the package."""
 
 
+class NoAnswerError(InputError):
+    """An accountant has no finite epsilon for a delta."""
+
+
 class NoRoomError(InputError):
     """Temporary files need more room than there is."""
 

@@ -139,6 +139,17 @@ def test_strict_refuses_before_anything_is_written(folder, small, tmp_path, caps
     assert [path.name for path in tmp_path.iterdir()] == ["out.csv"]
 
 
+@pytest.mark.parametrize("data", ["{}", "{}/*.csv"])
+def test_decisions_are_not_put_among_the_records(data, folder, tmp_path, capsys):
+    parts = tmp_path / "parts"
+    parts.mkdir()
+    (parts / "1.csv").write_bytes((folder / "loans.csv").read_bytes())
+    ask = ("predict", folder / "fair.dpfair", data.format(parts), "--out")
+    assert "would be one of the files of" in refused(capsys, *ask, parts / "decisions.csv")
+    assert run(capsys, *ask, parts / "decisions.jsonl")[0] == 0
+    assert run(capsys, *ask, tmp_path / "decisions.csv")[0] == 0
+
+
 def test_a_batch_needs_one_file(folder, small, capsys):
     ask = ("predict", folder / "fair.dpfair")
     said = refused(capsys, *ask, folder / "parts", "--batch")

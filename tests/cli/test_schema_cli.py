@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 
@@ -93,6 +94,35 @@ def test_a_person_is_asked_on_a_terminal(folder, capsys, monkeypatch):
     assert code == 0
     assert asked == [("Which value of repaid means accepted (no, yes)?", "yes")]
     assert Schema.from_toml(out).label.values == ("yes", "no")
+
+
+class Typed(io.StringIO):
+    """What somebody types on a terminal."""
+
+    def isatty(self):
+        return True
+
+
+def test_a_question_is_asked_again_and_may_be_left_open(folder, capsys, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(sys, "stdin", Typed("maybe\nno\n"))
+    code, out, err = propose(capsys, folder / "loans.csv")
+    assert code == 0
+    assert Schema.from_toml(out[out.index("#") :]).label.values == ("yes", "no")
+    assert "'maybe' is no value of the label" in err
+    monkeypatch.setattr(sys, "stdin", Typed(""))
+    code, out, err = propose(capsys, folder / "loans.csv")
+    assert code == 130
+    assert "dpfair: Stopped: the question was not answered." in err.splitlines()[-1]
+
+
+def test_a_schema_that_somebody_may_have_corrected_is_not_replaced(folder, capsys, tmp_path):
+    path = tmp_path / "s.toml"
+    path.write_text("corrected")
+    code, _, err = propose(capsys, folder / "loans.csv", "--out", path)
+    assert code == 2
+    assert "may have been corrected" in err
+    assert path.read_text() == "corrected"
 
 
 def test_another_encoding_is_assumed_and_said(folder, capsys):

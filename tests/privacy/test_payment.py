@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from sample_tables import LOANS
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
@@ -25,6 +26,7 @@ from dpfair import (
     PrivateFairClassifier,
     PrivateLogisticRegression,
     PrivateSearchCV,
+    Schema,
 )
 from dpfair.errors import PaidBeforeError, ReceiptError, SchemaError
 from dpfair.evaluation import evaluate_privately
@@ -339,3 +341,13 @@ def test_five_fits_cost_what_the_readme_says(planned, cost, tmp_path, loan_schem
     for _ in range(5):
         file.charge(model.plan().event, scope="", purpose="fit")
     assert round(file.spent, 1) == cost
+
+
+def test_a_ledger_whose_delta_is_too_small_says_so(tmp_path):
+    """Naming values needs a delta of its own, which no epsilon replaces."""
+    kinds = [{"name": c["name"], "kind": c["kind"]} for c in LOANS["columns"]]
+    schema = Schema.from_dict({**LOANS, "columns": kinds})
+    ledger = LedgerFile.create(tmp_path / "a.ledger", 9, 1e-9)
+    model = PrivateFairClassifier(2, 1e-5, schema=schema, ledger=ledger.path)
+    with pytest.raises(InputError, match=r"a.ledger has delta = 1e-09, and the fit needs .* 1e-05"):
+        model.payment(model.plan(), schema)

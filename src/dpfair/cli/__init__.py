@@ -110,6 +110,7 @@ def _version(
         raise typer.Exit
 
 
+_STOPPED = 128 + 2  # SIGINT
 _NOBODY_READS = 128 + 13  # SIGPIPE, which Windows does not have
 
 
@@ -149,6 +150,9 @@ def run(arguments: list[str]) -> int:
         if not isinstance(error.__context__, BrokenPipeError):  # which Typer turns into 1
             raise
         return _NOBODY_READS
+    except typer.Abort:
+        print(file=sys.stderr)  # the line of the question ends here
+        return _complain("Stopped: the question was not answered.", _STOPPED)
     except Exception as error:
         # Typer's own usage errors (a wrong option, a missing argument) know their message.
         if hasattr(error, "format_message"):

@@ -19,7 +19,13 @@ from dpfair.cli.models import deciding_model
 from dpfair.cli.options import AsJson, DataFiles, ModelFile, OwnLearner
 from dpfair.cli.output import check_writable, print_json, say
 from dpfair.cli.progress import counting_rows, working
-from dpfair.cli.tables import inputs_of, names_several, needed_names, some_rows_at_a_time
+from dpfair.cli.tables import (
+    check_apart,
+    inputs_of,
+    names_several,
+    needed_names,
+    some_rows_at_a_time,
+)
 from dpfair.errors import InputError
 
 if TYPE_CHECKING:
@@ -69,6 +75,7 @@ def predict(
     if output_format is not None:
         validate.one_of(FORMATS, format=output_format)
     check_writable(out, inputs=[model, *inputs_of(data)])
+    check_apart(out, data)
     form = check_format(out, output_format, as_json=as_json)
     if batch_epsilon is not None and not batch:
         raise InputError("--batch-epsilon needs --batch.")

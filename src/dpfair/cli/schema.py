@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,6 +15,7 @@ from dpfair.cli.help import HelpFromTables, example_text
 from dpfair.cli.options import AsJson
 from dpfair.cli.output import check_writable, print_json, say
 from dpfair.cli.schemas import proposed, say_notes
+from dpfair.errors import InputError
 from dpfair.files import reading, write_file
 
 if TYPE_CHECKING:
@@ -64,6 +66,8 @@ def propose(
     from dpfair.data.read import read_table
 
     check_writable(out, inputs=[file])
+    if out is not None and out.exists():
+        raise InputError(f"{out} exists, and may have been corrected: choose another name.")
     form = FileForm(
         delimiter="\t" if delimiter in ("\\t", "tab") else delimiter,
         encoding=_likely_encoding(file) if encoding is None else encoding,
@@ -100,7 +104,17 @@ def _ask(proposal: Proposal) -> str:
     """Ask which value of the label means accepted."""
     values = [*proposal.schema.label.values, *proposal.other_labels]
     question = f"Which value of {proposal.schema.label.name} means accepted ({', '.join(values)})?"
-    return str(typer.prompt(question, default=proposal.accepted.value, err=True))
+    if hasattr(signal, "siginterrupt"):
+        # Polars asks the system to go on with a read after Ctrl-C; here it has to end.
+        signal.siginterrupt(signal.SIGINT, True)
+
+    def known(answer: str) -> str:
+        if answer not in values:
+            raise typer.BadParameter(f"{answer!r} is no value of the label.")  # asks again
+        return answer
+
+    default = proposal.accepted.value
+    return str(typer.prompt(question, default=default, err=True, value_proc=known))
 
 
 def _likely_encoding(path: Path) -> str:

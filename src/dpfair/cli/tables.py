@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from glob import has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from dpfair.data.table_files import TableFiles
 
 __all__ = [
+    "check_apart",
     "data_files",
     "files_in_parts",
     "inputs_of",
@@ -58,6 +60,19 @@ def inputs_of(data: str) -> tuple[Path, ...]:
         return data_files(data)
     except InputError:
         return ()
+
+
+def check_apart(out: Path | None, data: str) -> None:
+    """Refuse an output that would be one of the files of DATA from then on."""
+    if out is None or not names_several(data):
+        return
+    from dpfair.data.table_files import is_table
+
+    inside = Path(data).is_dir() and out.resolve().parent == Path(data).resolve()
+    if is_table(out) and (inside or fnmatch(str(out), data)):
+        raise InputError(
+            f"{out} cannot be written: it would be one of the files of {data} from then on."
+        )
 
 
 def one_file(data: str) -> str:

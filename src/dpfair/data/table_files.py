@@ -28,7 +28,7 @@ from dpfair.files import reading
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["MEMORY", "TableFiles"]
+__all__ = ["MEMORY", "TableFiles", "is_table"]
 
 MEMORY = 1 << 29
 """How many bytes the rows that are looked at together may take, unless it is stated."""
@@ -109,7 +109,7 @@ class TableFiles:
         path, found = Path(name), list[Path]()
         if os.path.isdir(path):
             with reading(path):
-                found = [f for f in path.iterdir() if _is_table(f)]
+                found = [f for f in path.iterdir() if is_table(f)]
             if not found:
                 raise InputError(f"The directory {name} has no file that ends in {_LISTED}.")
         elif os.path.exists(path) or not glob.has_magic(str(name)):
@@ -191,7 +191,8 @@ class TableFiles:
             yield from frame.iter_slices(max(self.memory // _CELL // max(frame.width, 1), 1))
 
 
-def _is_table(path: Path) -> bool:
+def is_table(path: Path) -> bool:
+    """Whether a directory with this file stands for it, too."""
     name = path.name.lower()
     return name.endswith(_READABLE) and not name.startswith(".") and not os.path.isdir(path)
 

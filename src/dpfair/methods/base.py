@@ -139,7 +139,11 @@ class PrivateClassifier(
         """Why a fit needs all records in memory; empty if it does not."""
         if self.unit is not None:
             return "With unit, the records of a person are looked for in all of the table"
-        return "" if self.in_parts else f"This fit ({self.title}) needs all records in memory"
+        if self.in_parts:
+            return ""
+        learner = getattr(self, "learner", None)
+        which = self.title if learner is None else f"{self.title}, {type(learner).__name__}"
+        return f"This fit ({which}) needs all records in memory"
 
     def make_plan(self, schema: Schema, budget: Budget, facts: Facts) -> FitPlan:
         """All steps of a fit, by public facts alone."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpfair import __version__
-from dpfair.errors import InputError, PaidBeforeError, warn
+from dpfair.errors import InputError, NoAnswerError, PaidBeforeError, warn
 from dpfair.privacy.events import DpEvent
 from dpfair.privacy.journal import Journal, JournaledNoise, journal_place
 from dpfair.privacy.ledger import SEEDED
@@ -148,6 +148,12 @@ class Payment:
         }
         try:
             self.total = self._file.check(self._event, **self._how)
+        except NoAnswerError as error:
+            raise InputError(
+                f"The ledger {self._file.path.name} has delta = {self._file.delta:g}, and the fit "
+                f"needs delta = {plan.budget.delta:g}: give the fit a delta of at most "
+                f"{self._file.delta:g}."
+            ) from error
         except PaidBeforeError:
             if self._journaled is None or not self._goes_on(self._file):
                 raise

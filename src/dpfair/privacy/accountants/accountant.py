@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from dp_accounting.dp_event import DiscreteLaplaceDpEvent, PoissonSampledDpEvent
 from dp_accounting.privacy_accountant import NeighboringRelation
 
-from dpfair.errors import InputError
+from dpfair.errors import InputError, NoAnswerError
 from dpfair.privacy.events import (
     RELATIONS,
     DpEvent,
@@ -75,7 +75,7 @@ class Accountant:
             )
         value = self.compute(event, delta, RELATIONS[relation])
         if not (math.isfinite(value) and value >= 0):
-            raise InputError(f"The {self.name} accountant has no finite answer for this event.")
+            raise NoAnswerError(f"The {self.name} accountant has no finite answer for this event.")
         return math.nextafter(value, math.inf)
 
 
