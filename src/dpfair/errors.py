@@ -20,6 +20,7 @@ __all__ = [
     "LedgerTamperedError",
     "MissingCodeError",
     "ModelFileError",
+    "NoAnswerError",
     "NoRoomError",
     "NoRuleError",
     "PaidBeforeError",

@@ -351,3 +351,5 @@ def test_a_ledger_whose_delta_is_too_small_says_so(tmp_path):
     model = PrivateFairClassifier(2, 1e-5, schema=schema, ledger=ledger.path)
     with pytest.raises(InputError, match=r"a.ledger has delta = 1e-09, and the fit needs .* 1e-05"):
         model.payment(model.plan(), schema)
+    fitting = model.set_params(delta=1e-9)
+    fitting.payment(fitting.plan(), schema)

@@ -1,6 +1,7 @@
 """Scopes by one coin per person, and at most k records per person."""
 
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import numpy as np
@@ -119,6 +120,18 @@ def test_the_scopes_of_some_records_are_found_once_for_every_split():
         for i, places in enumerate(parts):
             assert (places == np.flatnonzero(split.numbers(records) == i)).all()
         assert sum(map(len, parts)) == 1000
+
+
+def test_one_thread_at_a_time_finds_the_scopes():
+    """Another one could take half of them for all: a record would be in no scope, or in two."""
+    records = Records.of_arrays(np.zeros((10, 1)), np.zeros((10, 0)), np.zeros(10))
+    only = KeyedSplit(SHARES, b"key").only("train")
+    with ThreadPoolExecutor(1) as other:
+        with records.kept.lock:
+            found = other.submit(only, records)
+            with pytest.raises(TimeoutError):
+                found.result(timeout=0.2)
+        assert len(found.result(timeout=10)) == len(only(records))
 
 
 def test_the_key_of_a_split_is_not_shown():

@@ -36,7 +36,7 @@ REASONS = ("", BLANK, OTHER)
 
 _BLANK, _OTHER = 1, 2
 _LISTED = 5
-# So many different groups are enough to know the most frequent ones.
+# When so many different values are known, no further table is looked at for more.
 _MOST_WORDS = 100_000
 
 

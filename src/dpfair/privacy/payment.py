@@ -149,6 +149,8 @@ class Payment:
         try:
             self.total = self._file.check(self._event, **self._how)
         except NoAnswerError as error:
+            if plan.budget.delta <= self._file.delta:
+                raise
             raise InputError(
                 f"The ledger {self._file.path.name} has delta = {self._file.delta:g}, and the fit "
                 f"needs delta = {plan.budget.delta:g}: give the fit a delta of at most "

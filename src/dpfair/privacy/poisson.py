@@ -68,6 +68,7 @@ class PoissonBatches:
     def __init__(self, rate: float) -> None:
         self.rate, self._per_log = rate, 1 / math.log1p(-rate)
         self._table = _gap_table(self._per_log) if rate > _FREQUENT else None
+        self._by_table = _by_table if find_spec("numba") is None else _by_compiled_table
         # The heads that are known, as positions. The next batch has the positions from ``first``
         # on, and its first head is number ``used``.
         self._heads, self._used, self._first, self._last = np.empty(0, np.int64), 0, 0, -1
@@ -104,7 +105,7 @@ class PoissonBatches:
             more = _by_formula(random_words(wanted), self._per_log, last)
         else:
             # Fewer than four of a word: some take a word of their own.
-            more = _by_table(random_words(wanted // 3), self._per_log, last, self._table)
+            more = self._by_table(random_words(wanted // 3), self._per_log, last, self._table)
         heads = np.concatenate([known, more])
         self._heads, self._used, self._first, self._last = heads, 0, 0, int(heads[-1])
 
@@ -136,9 +137,6 @@ def _by_table(words: Words, per_log: float, last: int, table: Gaps) -> Int64:
     Words for further bits are taken from the end. No word is begun that could lack them, so how
     many heads there are does not depend on a number that is not used.
     """
-    if find_spec("numba") is not None:
-        heads = np.empty(_PER_WORD * len(words), dtype=np.int64)
-        return heads[: _compiled()(words, per_log, last, table, heads)]
     pieces = words.byteswap().view(np.uint16).byteswap()  # the first bits of a word first
     gaps = table[pieces >> (16 - _TABLE_BITS)].astype(np.int64)
     unsure = (gaps < 0).reshape(-1, _PER_WORD).sum(axis=1)
@@ -151,6 +149,12 @@ def _by_table(words: Words, per_log: float, last: int, table: Gaps) -> Int64:
     heads += 1
     heads[:1] += last
     return np.cumsum(heads, out=heads)
+
+
+def _by_compiled_table(words: Words, per_log: float, last: int, table: Gaps) -> Int64:
+    """The same heads, with numba."""
+    heads = np.empty(_PER_WORD * len(words), dtype=np.int64)
+    return heads[: _compiled()(words, per_log, last, table, heads)]
 
 
 def _table_loop(words: Any, per_log: float, last: int, table: Any, heads: Any) -> int:

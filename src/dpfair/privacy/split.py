@@ -111,12 +111,14 @@ class KeyedSplit:
 
 
 def _records_of(split: KeyedSplit, scope: int, records: Any) -> Any:
-    kept = records.kept.drawer("scopes", split)
-    if kept.note is None:  # all scopes have the same coins
-        found = split.numbers(records)
-        kept.empty("scopes", found.shape, found.dtype)[:] = found
-        kept.note = True
-    return records.take(np.flatnonzero(kept.arrays["scopes"] == scope))
+    with records.kept.lock:  # a task of a cluster may run twice at once
+        kept = records.kept.drawer("scopes", split)
+        if kept.note is None:  # all scopes have the same coins
+            found = split.numbers(records)
+            kept.empty("scopes", found.shape, found.dtype)[:] = found
+            kept.note = True
+        chosen = np.flatnonzero(kept.arrays["scopes"] == scope)
+    return records.take(chosen)
 
 
 def scopes_of(

@@ -45,7 +45,7 @@ def expected_chance(n: int, rates: Floats, chance: Callable[[Floats], Floats]) -
 
     ``chance`` maps counts to probabilities. Rates next to each other should be near each other.
     """
-    clipped = np.minimum(np.maximum(rates, 1e-15), 1 - 1e-15)  # twice as fast as np.clip
+    clipped = np.minimum(np.maximum(rates, 1e-15), 1 - 1e-15)  # np.clip is slower
     spread = 6 * math.sqrt(n * float((clipped * (1 - clipped)).max())) + 40
     distance = n * float(clipped.max() - clipped.min())
     # Rates far from each other have few counts in common, and no table may fill the memory.
