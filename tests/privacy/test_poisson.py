@@ -10,7 +10,8 @@ import pytest
 
 from dpfair import Noise
 from dpfair.privacy import poisson
-from dpfair.privacy.poisson import PoissonBatches, uniform_numbers
+from dpfair.privacy.floating import uniform_numbers
+from dpfair.privacy.poisson import PoissonBatches
 
 needs_numba = pytest.mark.skipif(find_spec("numba") is None, reason="needs the extra 'fast'")
 
@@ -23,15 +24,25 @@ def edge_words():
     return np.concatenate([first, first - np.uint64(1)])
 
 
+def by_compiled_table(words, per_log, last, table):
+    """The heads of one batch that does not end."""
+    heads, ends = np.empty(4 * len(words), np.int64), np.empty(0, np.int64)
+    coins = (per_log, table, 2**62)
+    count, batches, final = poisson._compiled()(words, *coins, last, heads, 0, ends)
+    assert batches == 0
+    assert final == heads[count - 1]
+    return heads[:count]
+
+
 @pytest.mark.parametrize(
-    "by_table", [pytest.param(poisson._by_compiled_table, marks=needs_numba), poisson._by_table]
+    "by_table", [pytest.param(by_compiled_table, marks=needs_numba), poisson._by_table]
 )
 @pytest.mark.parametrize("rate", [0.004, 0.0453, 0.3, 0.9, 1 - 1e-12])
 def test_the_table_gives_the_heads_of_the_formula(rate, by_table):
     """Word by word: four numbers of 16 bits each, with 48 more from the end where it matters."""
     words = np.concatenate([edge_words(), Noise(2).random_uint64(30_000)])
-    batches = PoissonBatches(rate)
-    per_log, table = batches._per_log, batches._table
+    per_log = 1 / np.log1p(-rate)
+    table = poisson._gap_table(per_log)
     heads = by_table(words, per_log, 6, table)
     numbers, further = [], words.tolist()[::-1]
     for begun, word in enumerate(words.tolist()):
@@ -50,7 +61,7 @@ def test_the_table_gives_the_heads_of_the_formula(rate, by_table):
 @pytest.mark.parametrize("rate", [0.004, 0.0453, 0.3, 0.9])
 def test_the_table_leaves_to_the_formula_what_has_several_gaps(rate):
     """A row for an interval that a threshold (1 - q)^k cuts would be wrong for a part of it."""
-    table = poisson._gap_table(PoissonBatches(rate)._per_log)
+    table = poisson._gap_table(1 / np.log1p(-rate))
     thresholds = (1 - rate) ** np.arange(1, 20)
     assert (table[(thresholds * INTERVALS).astype(int)] == -1).all()
     assert 0 < (table >= 0).mean() < 1
@@ -59,7 +70,7 @@ def test_the_table_leaves_to_the_formula_what_has_several_gaps(rate):
 def test_a_gap_is_longer_than_k_with_probability_one_minus_q_to_the_k():
     """By the numbers themselves, without a logarithm: u < (1 - q)^k."""
     rate, words = Fraction(3, 1000), Noise(3).random_uint64(20_000)
-    heads = PoissonBatches(float(rate)).next(5_000_000, lambda count: words)
+    heads = PoissonBatches(float(rate), 5_000_000).next(lambda count: words)
     gaps = np.diff(heads, prepend=-1) - 1
     numbers = uniform_numbers(words)[: len(gaps)]
     for k in range(1, 1200):
@@ -67,22 +78,24 @@ def test_a_gap_is_longer_than_k_with_probability_one_minus_q_to_the_k():
 
 
 def test_without_numba_the_batches_are_the_same(monkeypatch):
-    def some(batches, noise):
-        sizes = [5000, 5000, 300, 0, 1, 5000, 40_000]
-        return [batches.next(n, noise.random_uint64).tolist() for n in sizes * 20]
+    def some(rate, population):
+        batches, noise = PoissonBatches(rate, population), Noise(4)
+        return [batches.next(noise.random_uint64).tolist() for _ in range(300)]
 
-    expected = some(PoissonBatches(0.05), Noise(4))
+    cases = [(0.05, n) for n in (0, 1, 300, 722, 723, 5000, 40_000)] + [(0.9, 17), (0.004, 10**4)]
+    expected = [some(*case) for case in cases]
     monkeypatch.setattr(poisson, "find_spec", lambda name: None)
-    assert some(PoissonBatches(0.05), Noise(4)) == expected
+    assert [some(*case) for case in cases] == expected
 
 
 @pytest.mark.parametrize("rate", [0.004, 0.05, 0.5, 0.99])
 def test_frequencies_are_those_of_independent_coins(rate):
-    batches, noise, population = PoissonBatches(rate), Noise(5), 1000
+    noise, population = Noise(5), 1000
+    batches = PoissonBatches(rate, population)
     counts = np.zeros(population)
     sizes = []
     for _ in range(4000):
-        chosen = batches.next(population, noise.random_uint64)
+        chosen = batches.next(noise.random_uint64)
         counts[chosen] += 1
         sizes.append(len(chosen))
     mean, variance = population * rate, population * rate * (1 - rate)

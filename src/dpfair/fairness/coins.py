@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from dpfair import validate
 from dpfair.fairness.rules import Rule
+from dpfair.privacy.floating import uniform_numbers
 from dpfair.privacy.siphash import Rows
-from dpfair.privacy.split import keyed_coins, uniform_numbers
+from dpfair.privacy.split import keyed_coins
 
 __all__ = ["COINS", "decide"]
 

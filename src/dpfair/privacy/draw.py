@@ -30,7 +30,7 @@ from dpfair.privacy.grid import grid_variance, naming_threshold
 from dpfair.privacy.noise import Noise
 from dpfair.privacy.repetition import halting_probability
 
-__all__ = ["Draw", "Exact", "Question", "assumed"]
+__all__ = ["Draw", "Exact", "Paid", "Question", "assumed"]
 
 T = TypeVar("T", bound=np.generic)
 V = TypeVar("V")
@@ -80,6 +80,40 @@ def assumed(noise: Noise, fact: Assumption, value: NDArray[T]) -> NDArray[T]:
     return noise.answer(Question("assumed", value, assumption=fact), lambda: value)
 
 
+class Paid(NamedTuple):
+    """What one event paid for: a batch at a rate, and one kind of noise."""
+
+    rate: float = 1.0
+    multiplier: float = 0.0
+    precision: float = 0.0
+    exact: bool = False
+    naming: float = 0.0
+    laplace: Fraction | None = None
+    search: RepeatAndSelectDpEvent | None = None
+
+    @classmethod
+    def by(cls, event: DpEvent) -> Paid:
+        """What this event paid for."""
+        rate, search = 1.0, event if isinstance(event, RepeatAndSelectDpEvent) else None
+        if isinstance(event, SelfComposedDpEvent):
+            event = event.event
+        if isinstance(event, PoissonSampledDpEvent):
+            rate, event = event.sampling_probability, event.event
+        if isinstance(event, DiscreteLaplaceDpEvent):
+            return cls(rate, laplace=Fraction(event.noise_parameter))
+        if not isinstance(event, GaussianDpEvent | ThresholdedDpEvent):
+            return cls(rate, search=search)
+        multiplier = event.noise_multiplier
+        precision = _precision(multiplier)
+        return cls(
+            rate,
+            multiplier,
+            precision if math.isfinite(precision) else 0.0,  # otherwise it would never be used up
+            exact=isinstance(event, GridGaussianDpEvent),
+            naming=event.delta if isinstance(event, ThresholdedDpEvent) else 0.0,
+        )
+
+
 class Draw:
     """One paid event, ready to be used once.
 
@@ -92,43 +126,15 @@ class Draw:
     pays for its own noise in its own ledger, within the limits of this draw.
     """
 
-    __slots__ = (
-        "_batch_open",
-        "_event",
-        "_exact",
-        "_laplace",
-        "_multiplier",
-        "_naming",
-        "_noise",
-        "_precision",
-        "_rate",
-        "_scope",
-        "_search",
-        "_started",
-    )
+    __slots__ = ("_batch_open", "_event", "_noise", "_paid", "_precision", "_scope", "_used")
 
-    def __init__(self, event: DpEvent, noise: Noise, scope: str = "") -> None:
+    def __init__(
+        self, event: DpEvent, noise: Noise, scope: str = "", paid: Paid | None = None
+    ) -> None:
         self._event, self._noise, self._scope = event, noise, scope
-        self._rate = 1.0
-        self._multiplier = 0.0
-        self._laplace: Fraction | None = None
-        self._naming = 0.0
-        self._search = event if isinstance(event, RepeatAndSelectDpEvent) else None
-        self._started = False
-        if isinstance(event, SelfComposedDpEvent):
-            event = event.event
-        if isinstance(event, PoissonSampledDpEvent):
-            self._rate = event.sampling_probability
-            event = event.event
-        if isinstance(event, GaussianDpEvent):
-            self._multiplier = event.noise_multiplier
-        elif isinstance(event, ThresholdedDpEvent):
-            self._multiplier, self._naming = event.noise_multiplier, event.delta
-        elif isinstance(event, DiscreteLaplaceDpEvent):
-            self._laplace = Fraction(event.noise_parameter)
-        self._exact = isinstance(event, GridGaussianDpEvent)
-        self._precision = _precision(self._multiplier) if self._multiplier else 0.0
-        self._batch_open = True
+        self._paid = Paid.by(event) if paid is None else paid
+        self._precision = self._paid.precision
+        self._batch_open, self._used = True, False
 
     def __reduce__(self) -> NoReturn:
         raise ReceiptError("A draw cannot be copied: it would answer twice.")
@@ -138,10 +144,11 @@ class Draw:
         if not self._batch_open:
             raise ReceiptError("The batch of this draw was already taken.")
         self._batch_open = False
-        if self._rate == 1:
+        rate = self._paid.rate
+        if rate == 1:
             return slice(None)
-        sample = self._noise.exact_batch if self._exact else self._noise.poisson_batch
-        return sample(population, self._rate)
+        sample = self._noise.exact_batch if self._paid.exact else self._noise.poisson_batch
+        return sample(population, rate)
 
     def gaussian(
         self,
@@ -153,16 +160,15 @@ class Draw:
 
         ``sensitivity`` is the largest L2 norm of one record's contribution to the value.
         """
-        if self._exact or self._naming:
+        if self._paid.exact or self._paid.naming:
             raise ReceiptError("This draw paid for noise on a grid, not in floating point.")
         multiplier = self._use(sensitivity, noise_multiplier)
         question = Question("gaussian", value, self._event, self._scope, sensitivity, multiplier)
 
         def noisy() -> NDArray[np.float64]:
             # One normal per number: a broadcast would repeat the noise.
-            noise = multiplier * sensitivity * self._noise.normals(value.size)
-            noise += value.ravel()
-            return noise.reshape(value.shape)
+            normals = self._noise.normals(value.size).reshape(value.shape)
+            return value + multiplier * sensitivity * normals
 
         return self._noise.answer(question, noisy)
 
@@ -174,7 +180,7 @@ class Draw:
         Each number counts in steps of its unit; ``sensitivity`` is the largest L2 norm of units
         times one record's contribution. All of it is one sum: a second one needs another draw.
         """
-        if not self._exact:
+        if not self._paid.exact:
             raise ReceiptError("This draw did not pay for noise on a grid.")
         if not np.all((units > 0) & np.isfinite(units)):
             raise ReceiptError("Expected units > 0 and finite.")
@@ -213,12 +219,12 @@ class Draw:
         record has at most one name per table. The threshold is that of
         :func:`dpfair.privacy.grid.naming_threshold`.
         """
-        if not self._naming:
+        if not self._paid.naming:
             raise ReceiptError("This draw did not pay for naming values.")
         sensitivity = math.nextafter(math.sqrt(size), math.inf)
         multiplier = self._use(sensitivity)
         variance = grid_variance(multiplier, sensitivity, 1.0)
-        least = naming_threshold(variance, self._naming / size)
+        least = naming_threshold(variance, self._paid.naming / size)
         question = Question(
             "named",
             _NOT_YET,
@@ -254,9 +260,9 @@ class Draw:
         """Use up the paid Gaussian, or the part of it that a query needs."""
         if not 0 < sensitivity < math.inf:
             raise ReceiptError(f"Expected sensitivity > 0 and finite, got {sensitivity}.")
-        if self._batch_open and self._rate < 1:
+        if self._batch_open and self._paid.rate < 1:
             raise ReceiptError("This draw paid for a batch: take it before asking for noise.")
-        multiplier = self._multiplier if noise_multiplier is None else noise_multiplier
+        multiplier = self._paid.multiplier if noise_multiplier is None else noise_multiplier
         left = self._precision - _precision(multiplier)
         if not left >= -1e-9 * self._precision:
             raise ReceiptError("This draw did not pay for so little Gaussian noise.")
@@ -268,9 +274,10 @@ class Draw:
 
         A neighbour may change only as many cells as the event lists (one or two), each by one.
         """
-        if self._laplace is None:
+        parameter = self._paid.laplace
+        if parameter is None or self._used:
             raise ReceiptError("This draw did not pay for discrete Laplace noise.")
-        parameter, self._laplace = self._laplace, None
+        self._used = True
         question = Question("counts", _NOT_YET, self._event, self._scope)
         known: list[int] | None = self._noise.recall(question)
         if known is not None:
@@ -288,15 +295,17 @@ class Draw:
 
         It must stay secret: together with the winner, it reveals more than was paid for.
         """
-        if self._search is None or self._started:
+        search = self._paid.search
+        if search is None or self._used:
             raise ReceiptError("This draw did not pay for a search.")
-        self._started = True
-        shape = Fraction(self._search.shape)
-        return self._noise.repetitions(halting_probability(self._search.mean, shape), shape)
+        self._used = True
+        shape = Fraction(search.shape)
+        return self._noise.repetitions(halting_probability(search.mean, shape), shape)
 
     def allow(self, charges: Iterable[tuple[str, DpEvent]]) -> None:
         """Refuse a run whose (scope, event) charges differ from those that this event allows."""
-        allowed = [] if self._search is None else list(map(parts, self._search.event.events))
+        search = self._paid.search
+        allowed = [] if search is None else list(map(parts, search.event.events))
         if not all(parts(event) in allowed for event in path_events(charges)):
             raise ReceiptError("A run charged what the search did not pay for.")
 

@@ -23,7 +23,7 @@ from dpfair.errors import BudgetError, InputError, ReceiptError
 from dpfair.privacy.account_text import account_text
 from dpfair.privacy.accountants import cost
 from dpfair.privacy.assumptions import Assumption, Facts
-from dpfair.privacy.draw import Draw, assumed
+from dpfair.privacy.draw import Draw, Paid, assumed
 from dpfair.privacy.event_json import event_to_json
 from dpfair.privacy.events import (
     RELATIONS,
@@ -280,8 +280,8 @@ class Receipt:
         parts(event)  # refuses an event that no accountant supports
         self.event, self.noise, self.scope, self.row = event, noise, scope, row
         self._left = {paid: [count] for paid, count in drawable(event).items()}
-        self._asked: DpEvent | None = None
-        self._of_asked = [0]
+        # One value, so that an interrupt leaves no event beside what another one paid for.
+        self._asked: tuple[DpEvent | None, list[int], Paid] = (None, [0], Paid())
         self._lock = threading.Lock()
 
     @property
@@ -294,12 +294,14 @@ class Receipt:
         if isinstance(event, ComposedDpEvent):
             raise ReceiptError("A composed event is drawn part by part.")
         with self._lock:  # otherwise two threads could both take the last one
-            if event is not self._asked:  # a search by value, which most steps do not need
-                self._asked, self._of_asked = event, self._left.get(event, [0])
-            if self._of_asked[0] < 1:
+            asked, left, paid = self._asked
+            if event is not asked:  # a search by value, which most steps do not need
+                left, paid = self._left.get(event, [0]), Paid.by(event)
+                self._asked = event, left, paid
+            if left[0] < 1:
                 raise ReceiptError(f"Nothing is left on this receipt for {_noise_of(event)}.")
-            self._of_asked[0] -= 1
-        return Draw(event, self.noise, self.scope)
+            left[0] -= 1
+        return Draw(event, self.noise, self.scope, paid)
 
     def __reduce__(self) -> NoReturn:
         raise ReceiptError("A receipt cannot be copied: it would pay twice.")

@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 
 from dpfair import validate
 from dpfair.privacy.discrete_gaussian import discrete_gaussian
-from dpfair.privacy.poisson import PoissonBatches, uniform_numbers
+from dpfair.privacy.floating import normal_numbers, uniform_numbers
+from dpfair.privacy.poisson import PoissonBatches
 
 __all__ = ["Noise", "noise_from", "noise_source"]
 
@@ -34,10 +35,11 @@ _WORD = np.dtype("<u8")
 
 # Noisy numbers are made at least this many at a time.
 _BULK = 1 << 12
-_MAX_VARIANCES = 8
+# Of so many variances, and batches of so many rates and populations.
+_MOST_KINDS = 8
 
 # Buffered randomness, which must never be used twice.
-_AHEAD = frozenset({"_buffer", "_used", "_normals", "_batches", "_integers"})
+_AHEAD = frozenset({"_buffer", "_used", "_normals", "_normals_used", "_batches", "_integers"})
 
 
 class Noise:
@@ -79,14 +81,14 @@ class Noise:
     def _forget(self) -> None:
         """Discard all buffered randomness."""
         self._buffer, self._used = b"", 0
-        self._normals = np.empty(0)
-        self._batches: PoissonBatches | None = None
+        self._normals, self._normals_used = np.empty(0), 0
+        self._batches: dict[tuple[float, int], PoissonBatches] = {}
         self._integers: dict[int, NDArray[np.int64]] = {}
 
     def _forget_after_fork(self) -> None:
-        if self.secure and self._owner != os.getpid():
+        if self.secure:
             self._forget()
-            self._owner = os.getpid()
+        self._owner = os.getpid()
 
     def answer(self, question: object, noisy: Callable[[], T]) -> T:
         """Draw the noisy answer to a question about private records.
@@ -112,7 +114,8 @@ class Noise:
     def take(self, count: int) -> bytes:
         """Independent uniform bytes, never used twice (by threads, or after a fork)."""
         with self._lock:
-            self._forget_after_fork()
+            if self._owner != os.getpid():
+                self._forget_after_fork()
             if count > _BUFFER_BYTES:
                 return self._fresh(count)
             if self._used + count > len(self._buffer):
@@ -146,25 +149,30 @@ class Noise:
         Floating point: the grid of the outputs is that of :meth:`uniforms`, not of the data.
         """
         with self._lock:
-            self._forget_after_fork()
-            if len(self._normals) < count:
-                from scipy import special  # decisions need no normal numbers, and no SciPy
-
-                self._normals = special.ndtri(self.uniforms(max(count, _BULK)))
-            result, self._normals = self._normals[:count], self._normals[count:]
-            return result
+            if self._owner != os.getpid():
+                self._forget_after_fork()
+            if self._normals_used + count > len(self._normals):
+                self._normals = normal_numbers(self.random_uint64(max(count, _BULK)))
+                self._normals_used = 0
+            first = self._normals_used
+            self._normals_used += count
+            return self._normals[first : self._normals_used]
 
     def poisson_batch(self, population: int, rate: float) -> NDArray[np.int64]:
         """Each of ``population`` positions with probability ``rate``, independently.
 
-        One coin per position; see :mod:`dpfair.privacy.poisson`. The next batch continues the same
-        sequence of coins.
+        One coin per position; see :mod:`dpfair.privacy.poisson`. The next batch of this rate and
+        population continues the same sequence of coins.
         """
         with self._lock:
-            self._forget_after_fork()
-            if self._batches is None or self._batches.rate != rate:
-                self._batches = PoissonBatches(rate)
-            return self._batches.next(population, self.random_uint64)
+            if self._owner != os.getpid():
+                self._forget_after_fork()
+            batches = self._batches.get((rate, population))
+            if batches is None:
+                if len(self._batches) == _MOST_KINDS:
+                    self._batches.clear()
+                batches = self._batches[rate, population] = PoissonBatches(rate, population)
+            return batches.next(self.random_uint64)
 
     def exact_batch(self, population: int, rate: float) -> NDArray[np.int64]:
         """Each of ``population`` positions with probability ``rate``, independently, exactly.
@@ -185,8 +193,9 @@ class Noise:
         See :mod:`dpfair.privacy.discrete_gaussian`. They are buffered, for a few variances.
         """
         with self._lock:
-            self._forget_after_fork()
-            if variance not in self._integers and len(self._integers) == _MAX_VARIANCES:
+            if self._owner != os.getpid():
+                self._forget_after_fork()
+            if variance not in self._integers and len(self._integers) == _MOST_KINDS:
                 self._integers.clear()
             ahead = self._integers.pop(variance, np.empty(0, dtype=np.int64))
             if len(ahead) < size:

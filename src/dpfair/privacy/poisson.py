@@ -11,25 +11,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["PoissonBatches", "uniform_numbers"]
+from dpfair.privacy.floating import Words, uniform_numbers
 
-Float64 = NDArray[np.float64]
+__all__ = ["PoissonBatches"]
+
 Int64 = NDArray[np.int64]
-Words = NDArray[np.uint64]
 Gaps = NDArray[np.int16]
-
-_LOW_BITS = np.uint64(12)
-_ONE = np.float64(1.0).view(np.uint64)
 
 # Gaps are made at least this many at a time; at most so many batches are looked for in them.
 _GAPS, _BATCHES = 1 << 15, 64
+
+# The logarithm of a uniform number is never smaller.
+_LEAST_LOG = -37.0
 
 # A gap that is larger than any population; the sum of all that are made at once is below 2^63.
 _FARTHEST = 2.0**47
@@ -39,75 +39,83 @@ _FARTHEST = 2.0**47
 _PER_WORD, _TABLE_BITS, _FREQUENT = 4, 14, 2.0**-8
 
 
-def uniform_numbers(words: Words) -> Float64:
-    """Uniform numbers strictly between 0 and 1: the middles of 2^52 equal intervals."""
-    bits = words >> _LOW_BITS
-    bits |= _ONE  # as a number, this is in [1, 2)
-    result = bits.view(np.float64)
-    result -= 1 - 2.0**-53
-    return result
-
-
 class PoissonBatches:
-    """Batches of one sampling rate.
+    """Batches of one sampling rate from one population.
 
     Parameters
     ----------
     rate
         The probability that a record is in a batch, below 1.
+    population
+        How many records a batch is drawn from.
 
     Examples
     --------
     >>> words = iter([[0.9999, 0.9985, 0.9965], [0.9]])
-    >>> batches = PoissonBatches(0.001)
+    >>> batches = PoissonBatches(0.001, population=5)
     >>> draw = lambda count: np.array([int(u * 2**64) for u in next(words)], np.uint64)
-    >>> batches.next(5, draw), batches.next(50, draw)
+    >>> batches.next(draw), batches.next(draw)
     (array([0, 2]), array([1]))
     """
 
-    def __init__(self, rate: float) -> None:
-        self.rate, self._per_log = rate, 1 / math.log1p(-rate)
+    def __init__(self, rate: float, population: int) -> None:
+        self.rate, self.population = rate, population
+        self._per_log = 1 / math.log1p(-rate)
         self._table = _gap_table(self._per_log) if rate > _FREQUENT else None
-        self._by_table = _by_table if find_spec("numba") is None else _by_compiled_table
-        # The heads that are known, as positions. The next batch has the positions from ``first``
-        # on, and its first head is number ``used``.
-        self._heads, self._used, self._first, self._last = np.empty(0, np.int64), 0, 0, -1
-        # The next batches of so many positions end before these heads, in reverse order.
-        self._population, self._ends = 0, list[int]()
+        # The compiled loop expects at most one end of a batch between two heads.
+        one_end = self._table is not None and _LEAST_LOG * self._per_log < population
+        self._compiled = one_end and find_spec("numba") is not None
+        # The next batches, in reverse order; then the heads that are known of further ones, and
+        # the last of them, counted from the first coin of the first of these batches.
+        self._ready, self._heads, self._last = list[Int64](), np.empty(0, np.int64), -1
 
-    def next(self, population: int, random_words: Callable[[int], Words]) -> Int64:
-        """The heads among the next ``population`` coins, counted from the first of these.
+    def next(self, random_words: Callable[[int], Words]) -> Int64:
+        """The heads among the next coins of the sequence, one for every record.
 
         ``random_words`` gives so many uniform 64-bit words.
         """
-        if not (self._ends and population == self._population):
-            self._find_ends(population, random_words)
-        start, self._used = self._used, self._ends.pop()
-        chosen = self._heads[start : self._used]
-        chosen -= self._first  # nobody else sees this part
-        self._first += population
-        return chosen
+        while not self._ready:
+            if self._last < self.population:
+                mean = self.population * self.rate
+                wanted = max(int(mean + 3 * mean**0.5), _GAPS)
+                # A word has four heads; some take a word of their own.
+                words = random_words(wanted if self._table is None else wanted // 3)
+                if self._compiled:
+                    self._add_compiled(words)
+                    continue
+                self._add(words)
+            self._cut()
+        return self._ready.pop()
 
-    def _find_ends(self, population: int, random_words: Callable[[int], Words]) -> None:
-        while self._last < self._first + population:
-            self._flip_more(population, random_words)
-        known = (self._last - self._first) // population if population else 1
-        ends = self._first + population * np.arange(min(known, _BATCHES), 0, -1)
-        after = self._used + self._heads[self._used :].searchsorted(ends)
-        self._population, self._ends = population, after.tolist()
-
-    def _flip_more(self, population: int, random_words: Callable[[int], Words]) -> None:
-        """Continue the heads, and count from the first position of the next batch."""
-        mean = population * self.rate
-        wanted = max(int(mean + 3 * mean**0.5), _GAPS)
-        known, last = self._heads[self._used :] - self._first, self._last - self._first
+    def _add(self, words: Words) -> None:
+        """Add the heads that words mean."""
         if self._table is None:
-            more = _by_formula(random_words(wanted), self._per_log, last)
+            more = _by_formula(words, self._per_log, self._last)
         else:
-            # Fewer than four of a word: some take a word of their own.
-            more = self._by_table(random_words(wanted // 3), self._per_log, last, self._table)
-        heads = np.concatenate([known, more])
-        self._heads, self._used, self._first, self._last = heads, 0, 0, int(heads[-1])
+            more = _by_table(words, self._per_log, self._last, self._table)
+        self._heads, self._last = np.concatenate([self._heads, more]), int(more[-1])
+
+    def _cut(self) -> None:
+        """Cut off batches whose ends are known."""
+        known = min(self._last // self.population if self.population else 1, _BATCHES)
+        starts = self.population * np.arange(known + 1)
+        firsts = self._heads.searchsorted(starts).tolist()
+        ready = [self._heads[firsts[k] : firsts[k + 1]] - starts[k] for k in reversed(range(known))]
+        rest, last = self._heads[firsts[-1] :] - starts[-1], self._last - int(starts[-1])
+        # All at once: an interrupt in between would lose heads.
+        self._ready, self._heads, self._last = ready, rest, last
+
+    def _add_compiled(self, words: Words) -> None:
+        """Add the heads that words mean, and cut off all batches whose ends are known."""
+        known = len(self._heads)
+        heads = np.empty(known + _PER_WORD * len(words), np.int64)
+        heads[:known], ends = self._heads, np.empty(len(heads), np.int64)
+        coins = (self._per_log, self._table, self.population)
+        count, batches, last = _compiled()(words, *coins, self._last, heads, known, ends)
+        starts = [0, *ends[:batches].tolist()]
+        cuts = zip(reversed(starts[:-1]), reversed(starts[1:]), strict=True)
+        ready, rest = [heads[start:end] for start, end in cuts], heads[starts[-1] : count]
+        self._ready, self._heads, self._last = ready, rest, last
 
 
 def _by_formula(words: Words, per_log: float, last: int) -> Int64:
@@ -121,6 +129,7 @@ def _by_formula(words: Words, per_log: float, last: int) -> Int64:
     return np.cumsum(steps, out=steps)
 
 
+@lru_cache(maxsize=4)
 def _gap_table(per_log: float) -> Gaps:
     """The gap that all numbers of an interval mean; -1 if they mean several."""
     first = np.arange(1 << _TABLE_BITS, dtype=np.uint64) << np.uint64(64 - _TABLE_BITS)
@@ -151,15 +160,22 @@ def _by_table(words: Words, per_log: float, last: int, table: Gaps) -> Int64:
     return np.cumsum(heads, out=heads)
 
 
-def _by_compiled_table(words: Words, per_log: float, last: int, table: Gaps) -> Int64:
-    """The same heads, with numba."""
-    heads = np.empty(_PER_WORD * len(words), dtype=np.int64)
-    return heads[: _compiled()(words, per_log, last, table, heads)]
+def _table_loop(
+    words: Any,
+    per_log: float,
+    table: Any,
+    population: int,
+    last: int,
+    heads: Any,
+    count: int,
+    ends: Any,
+) -> tuple[int, int, int]:
+    """The same for the compiler, with every head counted from the first coin of its batch.
 
-
-def _table_loop(words: Any, per_log: float, last: int, table: Any, heads: Any) -> int:
-    """The same for the compiler; returns the number of heads."""
-    begun, left, count = 0, words.shape[0], 0
+    The first ``count`` heads are known, up to the last one. ``ends`` gets the number of heads up to
+    the end of every batch. The result is the number of heads and of ends, and the last head.
+    """
+    begun, left, batches = 0, words.shape[0], 0
     while begun + _PER_WORD < left:
         word = words[begun]
         begun += 1
@@ -172,14 +188,19 @@ def _table_loop(words: Any, per_log: float, last: int, table: Any, heads: Any) -
                 middle = (np.float64(number >> np.uint64(12)) + 0.5) * 2.0**-52
                 gap = int(math.log(middle) * per_log)
             last += gap + 1
+            if last >= population:
+                last -= population
+                ends[batches] = count
+                batches += 1
             heads[count] = last
             count += 1
-    return count
+    return count, batches, last
 
 
 @cache
-def _compiled() -> Callable[..., int]:
+def _compiled() -> Callable[..., tuple[int, int, int]]:
     from numba import njit
 
-    loop: Callable[..., int] = njit(cache=True, nogil=True, error_model="numpy")(_table_loop)
+    compiler = njit(cache=True, nogil=True, error_model="numpy")
+    loop: Callable[..., tuple[int, int, int]] = compiler(_table_loop)
     return loop

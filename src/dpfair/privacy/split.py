@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfair.errors import InputError
+from dpfair.privacy.floating import uniform_numbers
 from dpfair.privacy.identities import text_rows
 from dpfair.privacy.noise import Noise
 from dpfair.privacy.siphash import Rows, siphash
@@ -29,7 +30,6 @@ __all__ = [
     "numbers_of_scopes",
     "place_coins",
     "scopes_of",
-    "uniform_numbers",
     "unit_coins",
 ]
 
@@ -136,12 +136,6 @@ def numbers_of_scopes(coins: NDArray[np.float64], shares: Mapping[str, float]) -
         raise InputError(f"Expected positive shares that add up to 1, got {dict(shares)}.")
     scopes = np.searchsorted(np.cumsum(weights)[:-1], coins, side="right")
     return scopes.astype(np.min_scalar_type(len(shares)), copy=False)
-
-
-def uniform_numbers(bits: NDArray[np.uint64]) -> NDArray[np.float64]:
-    """A number in (0, 1), without the ends, for every 64 bits."""
-    # 52 bits and a half: with 53 bits the half would not fit, and the largest would round to 1.
-    return ((bits >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
 
 
 def bound_units(units: Sequence[str | None], rows_per_unit: int) -> NDArray[np.int64]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
+from scipy import special
 from trust.mutants.registry import again, mutant, patched
 
 from dpfair.privacy import draw
@@ -12,7 +13,6 @@ from dpfair.privacy.noise import Noise
 
 _laplace = Noise.discrete_laplace
 _normals = Noise.normals
-_uniforms = Noise.uniforms
 _grid = Noise.discrete_gaussian
 
 
@@ -94,9 +94,9 @@ def _repeating_noise(self, parameter, size):
     return [noise[i % 20] for i in range(size)]
 
 
-@mutant("normal numbers of sixteen bits", "tails", instead_of=(Noise, "uniforms"))
+@mutant("normal numbers of sixteen bits", "tails", instead_of=(Noise, "normals"))
 def _coarse_noise(self, count):
-    return (np.floor(_uniforms(self, count) * 2**16) + 0.5) / 2**16
+    return special.ndtri((np.floor(self.uniforms(count) * 2**16) + 0.5) / 2**16)
 
 
 @mutant("noise without its tails", "tails", instead_of=(Noise, "normals"))
