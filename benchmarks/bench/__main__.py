@@ -4,8 +4,9 @@
     python -m benchmarks.bench --quick         # tiny sizes, to see that everything runs
     python -m benchmarks.bench --page-only     # write the page from the stored results
 
-Results are kept in ``.bench/results``, one file per section. A quick run has a folder of its own,
-and its page is written there.
+Results are kept in ``.bench/results``, one file per section. With those of all sections, the page
+is docs/performance.md; with some, and of a quick run, which has a folder of its own, it is in the
+folder of the results.
 """
 
 from __future__ import annotations
@@ -39,8 +40,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for section in SECTIONS:
             if section.name in given.sections:
                 measure_section(section, sizes, rounds, folder, facts)
-    page = (folder if given.quick else ROOT / "docs") / "performance.md"
-    write_page(read(folder / "results"), page)
+    stored = read(folder / "results")
+    whole = len(stored) == len(SECTIONS) and not given.quick
+    page = (ROOT / "docs" if whole else folder) / "performance.md"
+    write_page(stored, page)
     tell(f"{page} is written.")
 
 
@@ -48,7 +51,10 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     """The options."""
     names = [section.name for section in SECTIONS]
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.bench", description=(__doc__ or "").splitlines()[0]
+        prog="python -m benchmarks.bench",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=f"Sections: {', '.join(names)}.",
     )
     parser.add_argument("--sections", nargs="+", choices=names, default=names, metavar="NAME")
     parser.add_argument("--rows", type=int, default=Sizes.rows, help="of tables of one size")

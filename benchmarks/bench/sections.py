@@ -224,13 +224,24 @@ SECTIONS = (
         "dp-sgd-dense",
         "One step of DP-SGD on dense rows",
         "The same with every row as a vector of 104 numbers, as a schema of numeric columns makes "
-        "them. Opacus gets the same vectors as tensors. The paper's loop was written again by us: "
-        "one backward pass per record.",
+        "them. The second bound samples batches, reads one number of every cache line of their "
+        "rows and looks up the logistic function; our batches and loop do this and the rest of "
+        "the arithmetic. Opacus gets the same vectors as tensors. The paper's loop was written "
+        "again by us: one backward pass per record.",
         (
             Contender("dpfair, with numba", "descent_steps:dense_compiled"),
             Contender("dpfair, without numba", "descent_steps:dense_plain"),
             Contender("dpfair, its loop alone", "descent_steps:dense_loop", part=True),
+            Contender(
+                "dpfair, its batches and loop", "descent_steps:dense_batches_and_loop", part=True
+            ),
+            Contender("bare loops: products and sums", "bounds:dense_look_ups", part=True),
             Contender("bound: memory of the rows", "bounds:dense_memory", part=True),
+            Contender(
+                "bound: batches, memory of the rows, logistic function",
+                "bounds:dense_batches_and_memory",
+                part=True,
+            ),
             Contender("Opacus, with its loader", "opacus_steps:standard"),
             Contender("Opacus, no loader", "opacus_steps:no_loader"),
             Contender("Opacus, no loader, bias as a column", "opacus_steps:folded"),

@@ -108,7 +108,7 @@ def test_a_compiled_contribution_is_the_same_to_the_last_bit(dense):
 
 
 def test_columns_are_joined_as_far_as_the_tables_stay_small():
-    apart, some, most = (LookUps.joined(columns(), sum(SIZES), rows) for rows in (0, 3000, 10**9))
+    apart, some, most = (LookUps.joined(columns(), sum(SIZES), rows) for rows in (0, 1500, 10**9))
     assert sorted(apart.joints) == [(i,) for i in range(len(SIZES))]
     assert len(apart.joints) > len(some.joints) > len(most.joints) == 3
     assert max(some.sizes) == 301  # a column that is larger than the limit stays alone

@@ -1,25 +1,32 @@
 """Bare loops over a design's rows: what no gradient step can avoid, and nothing else.
 
 Of the rows of batches, one number of every cache line is read: the time in which the memory sends
-them. Three other loops do the arithmetic of compact rows: one looks up the weights of a row's cells
-and multiplies its dense numbers, one looks up the logistic function, and one adds to the sums of
-the cells and of the dense numbers.
+them. Three other loops do the arithmetic: one looks up the weights of a row's cells and multiplies
+its dense numbers, one looks up the logistic function, and one adds to the sums of the cells and of
+the dense numbers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numba import njit
 
-from benchmarks.bench.contenders.descent_steps import STEPS, adult_half, batches, dense_half
+from benchmarks.bench.contenders.descent_steps import (
+    STEPS,
+    adult_half,
+    batches,
+    dense_half,
+    fresh_batches,
+)
 from benchmarks.bench.contenders.full_batch import binned_rows
 from benchmarks.bench.inputs import SEED, Inputs
 from benchmarks.bench.task import Call, repeated
 from dpfair.learners.design import Design
 from dpfair.learners.logistic_table import logistic_table
+from dpfair.learners.loops import PER_UNIT, REACH
 
 # The numbers in a cache line.
 LINE = 16
@@ -47,6 +54,28 @@ def compact_memory(inputs: Inputs) -> Call:
 def dense_memory(inputs: Inputs) -> Call:
     """The cache lines of dense rows."""
     return gather(dense_half()[0].dense)
+
+
+def dense_look_ups(inputs: Inputs) -> Call:
+    """The arithmetic of dense rows."""
+    rows, _, _ = dense_half()
+    theta = 0.1 * np.random.default_rng(SEED).normal(size=rows.width)
+    return loops(rows, theta, batches(len(rows)), STEPS)
+
+
+def dense_batches_and_memory(inputs: Inputs) -> Call:
+    """Batches that are sampled for every step, the cache lines of their rows, and the function."""
+    rows, numbers = dense_half()[0], lines(dense_half()[0].dense)
+    theta = 0.1 * np.random.default_rng(SEED).normal(size=rows.width)
+    places, kept = places_of(rows, theta), np.empty(256)
+
+    def run(batches: Iterable[Any]) -> None:
+        for batch in batches:
+            gathered(batch, numbers)
+            function(batch, places, logistic_table(), kept)
+
+    run(batches(len(rows))[:1])
+    return repeated(lambda: run(fresh_batches(len(rows))), STEPS)
 
 
 def gather(numbers: Any) -> Call:
@@ -77,9 +106,7 @@ def loops(rows: Design, theta: Any, batches: Sequence[Any], units: int) -> Call:
     table, width = rows.cell_table(theta), rows.dense.shape[1]
     starts, weights = rows.look_ups.starts.astype(np.uint64), theta[:width]
     sums, dense_sums, kept = np.zeros(len(table)), np.zeros(width), np.empty(256)
-    points, reach, per_unit = logistic_table()
-    scores = np.clip(rows.wide_scores(theta), -reach, reach)
-    places = ((scores + reach) * per_unit).astype(np.uint32)
+    points, places = logistic_table(), places_of(rows, theta)
 
     def run(batches: Sequence[Any]) -> None:
         for chosen in batches:
@@ -89,6 +116,12 @@ def loops(rows: Design, theta: Any, batches: Sequence[Any], units: int) -> Call:
 
     run([batches[0][:10]])
     return repeated(lambda: run(batches), units)
+
+
+def places_of(rows: Design, theta: Any) -> Any:
+    """Where the rows' scores are in the table of the logistic function."""
+    scores = np.clip(rows.wide_scores(theta), -REACH, REACH)
+    return ((scores + REACH) * PER_UNIT).astype(np.uint32)
 
 
 @njit(nogil=True, error_model="numpy")
@@ -102,7 +135,7 @@ def gathered(chosen: Any, rows: Any) -> Any:
     return total
 
 
-@njit(nogil=True, error_model="numpy")
+@njit(nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})
 def looked_up(
     chosen: Any, codes: Any, starts: Any, table: Any, dense: Any, weights: Any, kept: Any
 ) -> None:
@@ -124,7 +157,7 @@ def function(chosen: Any, places: Any, points: Any, kept: Any) -> None:
         kept[i & 255] = points[place, 0] + points[place, 1]
 
 
-@njit(nogil=True, error_model="numpy")
+@njit(nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})
 def added(chosen: Any, codes: Any, starts: Any, sums: Any, dense: Any, dense_sums: Any) -> None:
     """Sums of the cells and of the dense numbers."""
     for i in range(len(chosen)):

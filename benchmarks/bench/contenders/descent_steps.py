@@ -7,7 +7,7 @@ one-hot columns, as the library holds these features; dense rows are the same wr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -56,6 +56,11 @@ def dense_loop(inputs: Inputs) -> Call:
     return loop_alone(dense_half())
 
 
+def dense_batches_and_loop(inputs: Inputs) -> Call:
+    """The same with batches that are sampled for every step."""
+    return loop_alone(dense_half(), sampled=True)
+
+
 def ours(half: tuple[Design, Any, Any], *, compiled: bool) -> Call:
     """The real path: a paid receipt for every step, batches and noise from the secure source."""
     if compiled:
@@ -79,20 +84,20 @@ def ours(half: tuple[Design, Any, Any], *, compiled: bool) -> Call:
     return repeated(lambda: run(STEPS), STEPS, 10)
 
 
-def loop_alone(half: tuple[Design, Any, Any]) -> Call:
-    """The clipped sums of batches that were sampled beforehand."""
+def loop_alone(half: tuple[Design, Any, Any], *, sampled: bool = False) -> Call:
+    """The clipped sums of batches that were sampled beforehand, or of ones that are sampled now."""
     check_numba()
     rows, labels, _ = half
     sums = ClippedSums(rows, labels.astype(np.int8), FlatClip(CLIP).limit)
     theta = 0.1 * np.random.default_rng(SEED).normal(size=rows.width)  # scores as in a descent
     chosen = batches(len(rows))
 
-    def run(batches: Sequence[Any]) -> None:
+    def run(batches: Iterable[Any]) -> None:
         for batch in batches:
             sums(batch, theta)
 
     run(chosen[:1])
-    return repeated(lambda: run(chosen), STEPS)
+    return repeated(lambda: run(fresh_batches(len(rows)) if sampled else chosen), STEPS)
 
 
 def check_numba() -> None:
@@ -106,6 +111,12 @@ def batches(rows: int) -> list[Any]:
     rng = np.random.default_rng(SEED)
     masks = (rng.random(rows, dtype=np.float32) < BATCH / rows for _ in range(STEPS))
     return list(map(np.flatnonzero, masks))
+
+
+def fresh_batches(rows: int) -> Iterator[Any]:
+    """The same, sampled as our steps do."""
+    noise = Noise()
+    return (noise.poisson_batch(rows, BATCH / rows) for _ in range(STEPS))
 
 
 def dense_half() -> tuple[Design, Any, Any]:

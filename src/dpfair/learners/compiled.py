@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from functools import cache, cached_property
 from importlib.util import find_spec
 from typing import Any
 
@@ -52,42 +52,32 @@ class ClippedSums:
     ----------
     rows
         The numbers, the norm, the label and the places of every row.
-    shape
-        As :func:`dpfair.learners.loops.sum_clipped` reads it.
     """
 
     def __init__(self, design: Design, targets: NDArray[Any], limit: float) -> None:
-        self._design, self._limit = design, limit
         (rows, p), joints = design.dense.shape, design.codes.shape[1]
         padded = -(-p // _TOGETHER) * _TOGETHER
-        self.rows, self.shape = _rows_of(padded + 2 + joints, rows), (p, joints, padded)
+        self.rows, self._width = _rows_of(padded + 2 + joints, rows), design.width
         self.rows[:, :p] = design.dense
         self.rows[:, padded], self.rows[:, padded + 1] = design.norms, targets
         places = self.rows.view(np.uint32)[:, padded + 2 : padded + 2 + joints]
         np.add(design.codes, design.look_ups.starts[:-1], out=places, casting="unsafe")
+        of_cells = (design.look_ups.members, design.cell_values)
+        self._same = (self.rows, joints, padded, LARGEST, *of_cells, limit, logistic_table())
         self._sum = loop("sum_clipped")
 
     def __call__(
         self, chosen: NDArray[np.int64] | slice, parameters: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """The sum of the chosen rows' gradients, each scaled down to the norm ``limit``."""
-        design = self._design
-        batch, count = _rows(design, chosen)
-        total = np.empty(design.width)
-        self._sum(
-            batch,
-            count,
-            self.rows,
-            self.shape,
-            parameters,
-            LARGEST,
-            design.look_ups.members,
-            design.cell_values,
-            self._limit,
-            logistic_table(),
-            total,
-        )
+        total = np.empty(self._width)
+        batch = self._all if isinstance(chosen, slice) else chosen
+        self._sum(batch, parameters, *self._same, total)
         return total
+
+    @cached_property
+    def _all(self) -> NDArray[np.int64]:
+        return np.arange(len(self.rows))
 
 
 def _rows_of(words: int, rows: int) -> NDArray[np.float32]:

@@ -11,28 +11,27 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from dpfair.learners.loops import PER_UNIT, REACH
+
 __all__ = ["logistic", "logistic_table"]
 
 Float64 = NDArray[np.float64]
 
-# Beyond its reach the function is constant up to 1e-7.
-_REACH, _PER_UNIT = 16.0, 256.0
-
 
 def logistic(scores: Float64) -> Float64:
     """An approximation of 1 / (1 + exp(-score)) within 2e-7, equal for equal scores everywhere."""
-    values, rises = logistic_table()[0].T
-    place = (np.clip(scores, -_REACH, _REACH) + _REACH) * _PER_UNIT
+    values, rises = logistic_table().T
+    place = (np.clip(scores, -REACH, REACH) + REACH) * PER_UNIT
     below = place.astype(np.int64)
     result: Float64 = values[below] + (place - below) * rises[below]
     return result
 
 
 @cache
-def logistic_table() -> tuple[Float64, float, float]:
-    """Values and rises [point, 2] of the logistic function, its reach and the points per unit."""
+def logistic_table() -> Float64:
+    """Values and rises [point, 2] of the logistic function, ``PER_UNIT`` points per unit."""
     from scipy.special import expit
 
-    points = np.arange(2 * _REACH * _PER_UNIT + 2)
-    values = expit(points / _PER_UNIT - _REACH)
-    return np.stack([values[:-1], np.diff(values)], axis=1), _REACH, _PER_UNIT
+    points = np.arange(2 * REACH * PER_UNIT + 2)
+    values = expit(points / PER_UNIT - REACH)
+    return np.stack([values[:-1], np.diff(values)], axis=1)

@@ -39,7 +39,7 @@ Float64 = NDArray[np.float64]
 _LARGEST_TABLE = 1 << 12
 
 # A step that reads few rows must not spend its time on tables.
-_ROWS_PER_PLACE = 16
+_ROWS_PER_PLACE = 8
 
 _MOST_COLUMNS = 4
 

@@ -16,12 +16,24 @@ import numpy as np
 
 from dpfair.learners.prefetch import prefetch
 
-__all__ = ["add_leaves", "add_members", "add_rounded", "fill_table", "sum_clipped"]
+__all__ = [
+    "PER_UNIT",
+    "REACH",
+    "add_leaves",
+    "add_members",
+    "add_rounded",
+    "fill_table",
+    "sum_clipped",
+]
 
 _BLOCK, _SMALL = 256, 32
 
 # The bytes that a processor reads from memory at once.
 _LINE = 64
+
+# The table of the logistic function: where it ends, and its points per unit. They are stated here
+# because numba keeps compiled loops until this file changes.
+REACH, PER_UNIT = 16.0, 256.0
 
 # Several sums of so many places stay in the fastest cache.
 _FEW_PLACES = 1 << 10
@@ -71,17 +83,16 @@ def add_rounded(
     weights: Any,
     table: Any,
     limit: float,
-    logistic: Any,
+    points: Any,
     steps: Any,
     dense_sum: Any,
     place_sum: Any,
 ) -> None:
     """Add clipped gradients in steps of a grid; see :mod:`dpfair.learners.exact`.
 
-    ``logistic`` holds the table of that function, its reach and its points per unit; ``steps`` are
-    how many make up one, for the coefficients of cells and for dense numbers.
+    ``points`` are :func:`dpfair.learners.logistic_table.logistic_table`; ``steps`` are how many
+    make up one, for the coefficients of cells and for dense numbers.
     """
-    points, reach, per_unit = logistic
     cell_steps, dense_steps = steps
     places, wholes = np.empty(_BLOCK, np.uint64), np.empty(_BLOCK, np.int64)
     values, labels, lengths = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
@@ -98,7 +109,7 @@ def add_rounded(
             places[i], values[i] = row, score + cells
             labels[i], lengths[i] = targets[row], norms[row]
         for i in range(size):
-            place = (min(max(values[i], -reach), reach) + reach) * per_unit
+            place = (min(max(values[i], -REACH), REACH) + REACH) * PER_UNIT
             wholes[i] = np.int64(place)
             values[i] = place - wholes[i]
         for i in range(size):
@@ -118,32 +129,33 @@ def add_rounded(
 
 def sum_clipped(
     batch: Any,
-    count: int,
-    rows: Any,
-    shape: Any,
     parameters: Any,
+    rows: Any,
+    joints: int,
+    padded: int,
     largest: float,
     members: Any,
     values: Any,
     limit: float,
-    logistic: Any,
+    points: Any,
     total: Any,
 ) -> None:
     """Add up clipped gradients in float64; see :class:`dpfair.learners.compiled.ClippedSums`.
 
-    A row has its numbers, its norm, its label and the bits of its places. ``shape`` is how many
-    numbers and places it has, and where its norm is: up to there, numbers are zero. ``parameters``
-    are bounded by ``largest`` first. Four rows at a time share what is read for all of them. While
-    the processor works on a block, it asks for the rows of the next one.
+    A row has its numbers, filled up by zeros to ``padded``, its norm, its label and the bits of its
+    places, one for every joint column. ``parameters`` are bounded by ``largest`` first. Four rows
+    at a time share what is read for all of them. While the processor works on a block, it asks for
+    the rows of the next one.
     """
-    points, reach, per_unit = logistic
-    width, joints, padded = shape
-    cells, joined = values.shape[0], members.shape[0]
+    count, cells, joined = batch.shape[0], values.shape[0], members.shape[0]
+    width = total.shape[0] - cells
     words, norm = np.uint64(rows.shape[1]), np.uint64(padded)
     label, codes = norm + np.uint64(1), norm + np.uint64(2)
     number, place = rows.reshape(rows.size), rows.view(np.uint32).reshape(rows.size)
-    weights, sums = np.zeros(padded), np.zeros(padded)
-    of_cell = np.zeros(cells + 1)
+    # Scores in float32 are as precise as the rows, and need no conversion of these.
+    weights, none = np.zeros(padded, np.float32), np.float32(0)
+    sums, of_cell = np.zeros(padded), np.zeros(cells + 1)
+    most = largest * largest  # scores must stay finite
     for j in range(width + cells):
         weight = parameters[j]
         weight = weight if weight > -largest else -largest  # NaN, too
@@ -151,52 +163,54 @@ def sum_clipped(
         if j < width:
             weights[j] = weight
         else:
-            of_cell[j - width] = weight * values[j - width]
-    table = np.zeros(joined)
+            of_cell[j - width] = min(max(weight * values[j - width], -most), most)
+    table = np.zeros(joined, np.float32)
     for k in range(members.shape[1]):
         for i in range(joined):
             table[i] += of_cell[np.uint64(members[i, k])]
     # Additions to one number wait for each other: neighbours add to different sums, if small.
     apart = np.uint64(joined if joined <= _FEW_PLACES else 0)
     place_sum = np.zeros(joined + 3 * apart)
-    first, wholes = np.empty(_SMALL, np.uint64), np.empty(_SMALL, np.int64)
-    scores, labels, lengths = np.empty(_SMALL), np.empty(_SMALL), np.empty(_SMALL)
+    room = np.empty((5, _SMALL))
+    scores, labels, lengths = room[0], room[1], room[2]
+    first, wholes = room[3].view(np.uint64), room[4].view(np.int64)
     length = 4 * (padded + 2 + joints)
     half = length // (2 * _LINE) * _LINE
     for start in range(0, count, _SMALL):
         size = min(_SMALL, count - start)
         fours = (size + 3) // 4 * 4
         for i in range(size):
-            first[i] = words * np.uint64(batch[start + i] if batch.shape[0] else start + i)
+            first[i] = words * np.uint64(batch[start + i])
         for i in range(size, fours):  # some row, with a coefficient of zero
             first[i] = first[0]
         for i in range(0, fours, 4):
             a, b, c, d = first[i], first[i + 1], first[i + 2], first[i + 3]
-            if start + i + _SMALL + 3 < batch.shape[0]:
+            if start + i + _SMALL + 3 < count:
                 later = start + i + _SMALL
                 for byte in range(0, half, _LINE):
                     prefetch(rows, batch[later], byte)
                     prefetch(rows, batch[later + 1], byte)
                     prefetch(rows, batch[later + 2], byte)
                     prefetch(rows, batch[later + 3], byte)
-            of_a, of_b, of_c, of_d = 0.0, 0.0, 0.0, 0.0
+            score_a, score_b, score_c, score_d = none, none, none, none
             for j in range(padded):
                 at = np.uint64(j)
-                of_a += weights[j] * number[a + at]
-                of_b += weights[j] * number[b + at]
-                of_c += weights[j] * number[c + at]
-                of_d += weights[j] * number[d + at]
+                score_a += weights[j] * number[a + at]
+                score_b += weights[j] * number[b + at]
+                score_c += weights[j] * number[c + at]
+                score_d += weights[j] * number[d + at]
             for j in range(joints):
                 at = codes + np.uint64(j)
-                of_a += table[place[a + at]]
-                of_b += table[place[b + at]]
-                of_c += table[place[c + at]]
-                of_d += table[place[d + at]]
-            scores[i], scores[i + 1], scores[i + 2], scores[i + 3] = of_a, of_b, of_c, of_d
+                score_a += table[place[a + at]]
+                score_b += table[place[b + at]]
+                score_c += table[place[c + at]]
+                score_d += table[place[d + at]]
+            scores[i], scores[i + 1] = score_a, score_b
+            scores[i + 2], scores[i + 3] = score_c, score_d
         for i in range(fours):
             lengths[i], labels[i] = number[first[i] + norm], number[first[i] + label]
         for i in range(fours):
-            point = (min(max(scores[i], -reach), reach) + reach) * per_unit
+            point = (min(max(scores[i], -REACH), REACH) + REACH) * PER_UNIT
             wholes[i] = np.int64(point)
             scores[i] = point - wholes[i]
         for i in range(fours):
@@ -210,7 +224,7 @@ def sum_clipped(
         for i in range(0, fours, 4):
             a, b, c, d = first[i], first[i + 1], first[i + 2], first[i + 3]
             of_a, of_b, of_c, of_d = scores[i], scores[i + 1], scores[i + 2], scores[i + 3]
-            if start + i + _SMALL + 3 < batch.shape[0]:
+            if start + i + _SMALL + 3 < count:
                 later = start + i + _SMALL
                 for byte in range(half, length, _LINE):
                     prefetch(rows, batch[later], byte)
@@ -228,13 +242,13 @@ def sum_clipped(
                 place_sum[apart + apart + place[c + at]] += of_c
                 place_sum[apart + apart + apart + place[d + at]] += of_d
     of_cell[:] = 0.0
-    if apart:
-        for i in range(joined):
-            first_two = place_sum[i] + place_sum[i + joined]
-            place_sum[i] = first_two + place_sum[i + 2 * joined] + place_sum[i + 3 * joined]
-    for k in range(members.shape[1]):
-        for i in range(joined):
-            of_cell[np.uint64(members[i, k])] += place_sum[i]
+    for i in range(joined):
+        sum_of_place = place_sum[i]
+        if apart:
+            sum_of_place += place_sum[i + joined] + place_sum[i + 2 * joined]
+            sum_of_place += place_sum[i + 3 * joined]
+        for k in range(members.shape[1]):
+            of_cell[np.uint64(members[i, k])] += sum_of_place
     for j in range(width):
         total[j] = sums[j]
     for j in range(cells):
@@ -250,17 +264,16 @@ def add_leaves(
     clip: float,
     scale: float,
     unit: float,
-    logistic: Any,
+    points: Any,
     sums: Any,
 ) -> None:
     """Add residuals and Hessians by leaf; see :mod:`dpfair.learners.leaf_sums`."""
-    points, reach, per_unit = logistic
     chances = np.empty(_BLOCK)
     residuals, hessians = np.empty(_BLOCK, np.int64), np.empty(_BLOCK, np.int64)
     for start in range(first, last, _BLOCK):
         size = min(_BLOCK, last - start)
         for i in range(size):
-            place = (min(max(odds[start + i], -reach), reach) + reach) * per_unit
+            place = (min(max(odds[start + i], -REACH), REACH) + REACH) * PER_UNIT
             below = np.int64(place)
             point = np.uint64(below)
             chances[i] = points[point, 0] + (place - below) * points[point, 1]
