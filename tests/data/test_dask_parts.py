@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
+from types import SimpleNamespace
+from weakref import WeakSet
 
 import numpy as np
 import polars as pl
@@ -23,7 +28,8 @@ from dpfair import (
     Schema,
     TableFiles,
 )
-from dpfair.data.dask_parts import OnWorkers, _placed, is_dask_frame
+from dpfair.data.dask_frames import is_dask_frame
+from dpfair.data.dask_parts import OnWorkers, _answers, _placed
 from dpfair.data.dask_shares import equal_shares
 from dpfair.data.in_parts import InParts
 from dpfair.data.records import Records
@@ -102,6 +108,21 @@ def test_labels_may_be_a_series_and_partitions_empty(table, in_memory, client):
     assert_same(model().fit(frame.drop(columns="repaid"), frame["repaid"]), in_memory)
 
 
+@pytest.mark.parametrize("connected", [True, False])
+def test_labels_may_be_a_column_of_files(
+    connected, table, in_memory, client, tmp_path, monkeypatch
+):
+    """Dask reads several of them together if few columns are wanted."""
+    if not connected:
+        monkeypatch.setattr("dpfair.methods.divided.current_client", lambda: None)
+    for i in range(8):
+        part = table.slice(i * FEW // 8, FEW // 8).with_columns(other=1, another=2)
+        part.write_parquet(tmp_path / f"{i}.parquet")
+    frame = dd.read_parquet(tmp_path)
+    assert len(frame["repaid"].to_delayed()) < 8
+    assert_same(model().fit(frame, frame["repaid"]), in_memory)
+
+
 class Failing(BlockLearner):
     def train(self, *how):
         raise RuntimeError("the learner failed")
@@ -169,8 +190,61 @@ class TestShares:
         parts = in_dask(table, 7).to_delayed()
         return lambda: OnWorkers.encoded(client, [(part, None) for part in parts], encode)
 
-    def test_a_question_has_a_task_per_thread(self, encoded, client):
+    def test_every_thread_has_a_share(self, encoded, client):
         assert len(encoded()._each(len)) == len(client.nthreads()) == 2
+
+    def test_workers_are_asked_without_a_task(self, encoded, monkeypatch):
+        records = encoded()
+        monkeypatch.setattr(records._client, "map", None)
+        assert len(records) == FEW
+
+    def test_dask_answers_for_shares_that_are_elsewhere(self, encoded, client, monkeypatch):
+        """It may have moved them, or lost the worker. The next question is asked there."""
+        records = encoded()
+        places, shares = zip(*records._shares.items(), strict=True)
+        records._shares = {places[0]: shares[1], "tcp://127.0.0.1:1": shares[0]}
+        assert len(records) == FEW
+        assert {*records._shares} <= {*places}
+        monkeypatch.setattr(client, "map", None)
+        assert len(records) == FEW
+
+    def test_a_share_that_several_workers_hold_counts_once(self, encoded, client):
+        records = encoded()
+        client.replicate([*chain(*records._shares.values())])
+        assert len(records) == FEW
+
+    def test_a_worker_reads_no_more_shares_than_it_looks_at(self):
+        """They may be in files, because they do not fit into its memory together."""
+        alive = WeakSet()
+
+        class Part:
+            """What a share has."""
+
+        def read(key):
+            part = Part()
+            alive.add(part)
+            return InParts([part])
+
+        def asked(share):
+            time.sleep(0.01)
+            return len(alive)
+
+        with ThreadPoolExecutor(2) as threads:
+            worker = SimpleNamespace(
+                data=SimpleNamespace(get=read),
+                executors={"default": threads},
+                state=SimpleNamespace(nthreads=2),
+            )
+            found = asyncio.run(_answers(asked, [*"abcdef"], worker))
+        assert {*found} == {*"abcdef"}
+        assert max(found.values()) <= 4  # a thread lets go of a share a little later
+
+    def test_an_error_of_a_measure_is_raised(self, encoded):
+        def broken(records):
+            raise InputError("broken")
+
+        with pytest.raises(InputError, match="broken"):
+            encoded().total(broken)
 
     @pytest.mark.parametrize("order", [1, -1])  # one of them is that in which Dask lists workers
     def test_it_is_answered_where_the_records_are(self, order, encoded, client):
@@ -192,6 +266,7 @@ class TestShares:
 
         pids, (first, second) = client.run(os.getpid), client.nthreads()
         shares = client.map(of, [10, 20], workers=[first], pure=False)
+        client.replicate(shares[1:], workers=[second])
         records = OnWorkers(client, {first: shares[:1], second: shares[1:]})
         answers = records._each(lambda share: (os.getpid(), len(share)))
         assert answers == [(pids[first], 10), (pids[second], 20)]
@@ -381,6 +456,16 @@ class TestRefusals:
 
     def test_no_rows(self, refused, table):
         refused("no rows", frame=in_dask(table, 2).query("age < 0"))
+
+    def test_no_workers(self, refused, table, tmp_path, monkeypatch):
+        monkeypatch.setattr("dpfair.data.dask_parts._PATIENCE", "0.2s")
+        table.write_parquet(tmp_path / "1.parquet")
+        with (
+            distributed.LocalCluster(n_workers=0, dashboard_address=None) as cluster,
+            distributed.Client(cluster, set_as_default=False) as nobody,
+        ):
+            files = FilesOnWorkers(TableFiles.named(tmp_path / "1.parquet"), nobody)
+            refused("no workers: start some", frame=files)
 
     @pytest.mark.parametrize("name", ["repaid", "sex"])
     @pytest.mark.parametrize("on_workers", [True, False])

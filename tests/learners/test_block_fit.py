@@ -153,7 +153,7 @@ def by_threads(records, measure):
 
     measure = by_another(Slow, measure)
     with ThreadPoolExecutor(4) as threads:
-        *_, last = threads.map(lambda _: _total(records, measure), range(4))
+        *_, last = threads.map(lambda _: _total(measure, records), range(4))
     return last
 
 

@@ -115,6 +115,8 @@ def _quiet() -> Iterator[None]:
 def _client(address: str) -> Iterator[Any]:
     from dask.distributed import Client
 
+    from dpfair.data.dask_parts import check_workers
+
     if address == LOCAL:
         client = local_workers()
         with client.cluster, client:
@@ -129,21 +131,8 @@ def _client(address: str) -> Iterator[Any]:
             f"tls://scheduler:8786{tls if address.startswith('tls:') else ''}."
         ) from None
     with client:
-        _wait_for_workers(client, address)
+        check_workers(client)
         yield client
-
-
-def _wait_for_workers(client: Any, address: str) -> None:
-    """Refuse a scheduler without workers, which would let a fit wait for ever."""
-    if client.nthreads():
-        return
-    try:
-        # A cluster that adapts to its tasks starts workers when there is one.
-        client.submit(int, pure=False).result(timeout=_PATIENCE)
-    except TimeoutError:
-        raise InputError(
-            f"The Dask scheduler at {address!r} has no workers: start some (dask worker {address})."
-        ) from None
 
 
 def local_workers(count: int | None = None) -> Any:
@@ -153,6 +142,9 @@ def local_workers(count: int | None = None) -> Any:
 
     settings = {
         "distributed.nanny.pre-spawn-environ.POLARS_MAX_THREADS": 1,  # a worker reads by one thread
+        # As Dask starts workers, they give all memory back at once, and have to get it again for
+        # every array.
+        "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": 1 << 28,
         # Everybody on this computer could open their pages. Dask starts its servers all the same;
         # these have no page.
         "distributed.scheduler.http.routes": [],

@@ -1,30 +1,32 @@
-"""Tables of Dask, and parts of records on the workers of a cluster.
+"""Parts of records on the workers of a Dask cluster.
 
 A partition is encoded once, where it was computed. Then the partitions are dealt to shares of about
 as many records, one for each thread of the workers, and stay there. A measure is sent to every
-share, and only its sums come back: a question has as many tasks as the cluster has threads, or a
-few more for very many records, however many partitions there are. If a worker is lost, Dask
-computes its partitions again from their source, so a source has to give the same rows in the same
-order every time.
+worker, and only sums come back. A worker is asked directly, which is faster than a task of Dask. If
+it is lost, or has lost or moved a share, Dask finds the share or computes it again from its source,
+so a source has to give the same rows in the same order every time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import accumulate, chain
 from typing import Any, Self
 
-from dpfair.data.containers import missing_column
+from dpfair.data.dask_frames import same_columns
 from dpfair.data.dask_shares import equal_shares
 from dpfair.data.in_parts import InParts, added
 from dpfair.data.records import Addends, Records
 from dpfair.data.threads import one_thread
 from dpfair.errors import InputError
 
-__all__ = ["OnWorkers", "current_client", "frame_tables", "is_dask_frame", "same_columns"]
+__all__ = ["OnWorkers", "check_workers", "current_client"]
+
+_PATIENCE = "20s"
 
 
 class OnWorkers:
@@ -55,6 +57,7 @@ class OnWorkers:
         """Records of tables, each with its labels or None, that Dask computes later."""
         from dask.delayed import delayed
 
+        check_workers(client)
         encode = delayed(encode, pure=False)
         read = client.compute([encode(*table) for table in tables])
         try:
@@ -62,7 +65,9 @@ class OnWorkers:
                 lengths = client.gather(client.map(len, read, pure=False))
             firsts = [*accumulate(lengths, initial=0)][:-1]
             parts = client.map(_placed, read, firsts, lengths, pure=False)
-            return cls(client, equal_shares(client, dict(zip(parts, lengths, strict=True))))
+            shares = equal_shares(client, dict(zip(parts, lengths, strict=True)))
+            _wait(shares)
+            return cls(client, shares)
         except BaseException:
             _cancel(client, read)
             raise
@@ -72,16 +77,14 @@ class OnWorkers:
 
     def total(self, measure: Callable[[Records], Addends]) -> Addends:
         """Sums over all records."""
-        sums: Addends = added(self._each(_total, measure=measure))
+        sums: Addends = added(self._each(partial(_total, measure)))
         return sums
 
     def map(self, change: Callable[[Records], Records]) -> Self:
         """The records after a change of each of them alone."""
-        from dask.distributed import wait
-
-        changed = self._sent(_changed, change=change)
+        changed = self._tasks(partial(_changed, change), self._shares)
         # A worker that has nothing to do takes tasks that wait for another one, and their records.
-        wait([*chain(*changed.values())])
+        _wait(changed)
         return type(self)(self._client, changed)
 
     def declared(self) -> Self:
@@ -100,58 +103,64 @@ class OnWorkers:
         _cancel(self._client, [*chain(*self._shares.values())])
         self._shares = {}
 
-    def _each(self, question: Callable[..., Any], **how: Any) -> list[Any]:
+    def _each(self, question: Callable[[InParts], Any]) -> list[Any]:
         """An answer for every share."""
-        sent = self._sent(question, **how).values()
-        answers: list[Any] = self._client.gather([*chain(*sent)])
-        return answers
+        keys = [share.key for share in chain(*self._shares.values())]
+        # Dask tries for long to reach a worker that is gone, unless it is told that it is.
+        there = [worker for worker in self._client.nthreads() if worker in self._shares]
+        found = self._client.run(_answers, question, keys, workers=there, on_error="return")
+        answers: dict[str, Any] = {}
+        for some in found.values():
+            answers |= some if isinstance(some, dict) else {}
+        if len(answers) < len(keys):
+            left = {
+                worker: [share for share in shares if share.key not in answers]
+                for worker, shares in self._shares.items()
+            }
+            lacking = [share.key for share in chain(*left.values())]
+            asked = [*chain(*self._tasks(question, left).values())]
+            answers |= zip(lacking, self._client.gather(asked), strict=True)
+            self._shares = self._found()
+        return [answers[key] for key in keys]
 
-    def _sent(self, question: Callable[..., Any], **how: Any) -> dict[str, list[Any]]:
-        """The future of an answer for every share, made where the share is.
+    def _tasks(
+        self, task: Callable[[InParts], Any], shares: Mapping[str, Sequence[Any]]
+    ) -> dict[str, list[Any]]:
+        """The future of a task for every share, done where the share is.
 
-        Otherwise Dask, which knows little about a question, may let one worker take the shares of
+        Otherwise Dask, which knows little about a task, may let one worker take the shares of
         another one. A worker that is lost is replaced by any other.
         """
-        # With pure=True, an answer would be looked up by a digest of the whole question.
-        how |= {"pure": False, "allow_other_workers": True}
+        # With pure=True, a result would be looked up by a digest of the whole task.
+        how = {"pure": False, "allow_other_workers": True}
         return {
-            worker: self._client.map(question, shares, workers=[worker], **how)
-            for worker, shares in self._shares.items()
+            worker: self._client.map(task, some, workers=[worker], **how)
+            for worker, some in shares.items()
         }
 
-
-def is_dask_frame(table: Any) -> bool:
-    """Whether a table is a data frame of Dask, without an import of Dask."""
-    kind = type(table)
-    return kind.__module__.split(".")[0] in ("dask", "dask_expr") and kind.__name__ == "DataFrame"
-
-
-def frame_tables(frame: Any, labels: Any, names: Sequence[str]) -> list[tuple[Any, Any]]:
-    """The partitions of a frame, with these columns, and of its labels: to be computed later."""
-    known = [str(name) for name in frame.columns]
-    for name in names:
-        if name not in known:
-            raise missing_column(name, known)
-    # Names are compared as text, and selected as they are: numbers, for instance.
-    tables = frame[[frame.columns[known.index(name)] for name in names]].to_delayed()
-    if labels is None:
-        return [(table, None) for table in tables]
-    if getattr(labels, "npartitions", None) != frame.npartitions:
-        raise InputError(
-            "Expected y to be a Dask series with the partitions of X, or None: labels are then "
-            "read from the column of the schema."
-        )
-    return [*zip(tables, labels.to_delayed(), strict=True)]
+    def _found(self) -> dict[str, list[Any]]:
+        """The shares by the workers that hold them now."""
+        shares: dict[str, list[Any]] = {}
+        places = self._client.who_has([*chain(*self._shares.values())])
+        for before, some in self._shares.items():
+            for share in some:
+                holders = places[share.key] or (before,)
+                fewest = min(holders, key=lambda worker: len(shares.get(worker, ())))
+                shares.setdefault(before if before in holders else fewest, []).append(share)
+        return shares
 
 
-@contextmanager
-def same_columns() -> Iterator[None]:
-    """Refuse a partition without a column that the frame has, where partitions are computed."""
+def check_workers(client: Any) -> None:
+    """Refuse a cluster without workers, which would let a fit wait for ever."""
+    if client.nthreads():
+        return
     try:
-        yield
-    except KeyError:
+        # A cluster that adapts to its tasks starts workers when there is one.
+        client.submit(int, pure=False).result(timeout=_PATIENCE)
+    except TimeoutError:
+        address = client.scheduler.address
         raise InputError(
-            "A partition of the table lacks a column: all of them need those that the frame has."
+            f"The Dask scheduler at {address!r} has no workers: start some (dask worker {address})."
         ) from None
 
 
@@ -177,7 +186,31 @@ def _placed(records: Records, first: int, length: int) -> Records:
     return replace(records, first=first)
 
 
-def _total(share: InParts, measure: Callable[[Records], Addends]) -> Addends:
+async def _answers(
+    question: Callable[[InParts], Any], keys: Sequence[str], dask_worker: Any
+) -> dict[str, Any]:
+    """The answers for those shares that a worker holds, by their keys."""
+    answers, threads = dict[str, Any](), dask_worker.executors["default"]
+    # A share may have to be read from a file: as many are in memory as are looked at.
+    room = asyncio.Semaphore(dask_worker.state.nthreads)
+
+    async def answer(key: str) -> None:
+        async with room:
+            if (share := dask_worker.data.get(key)) is not None:
+                run = asyncio.get_running_loop().run_in_executor
+                answers[key] = await run(threads, question, share)
+
+    await asyncio.gather(*map(answer, keys))
+    return answers
+
+
+def _wait(shares: Mapping[str, Sequence[Any]]) -> None:
+    from dask.distributed import wait
+
+    wait([*chain(*shares.values())])
+
+
+def _total(measure: Callable[[Records], Addends], share: InParts) -> Addends:
     with one_thread():  # the worker's other threads have shares of their own
         return share.total(partial(_alone, measure))
 
@@ -188,5 +221,5 @@ def _alone(measure: Callable[[Records], Addends], records: Records) -> Addends:
         return measure(records)
 
 
-def _changed(share: InParts, change: Callable[[Records], Records]) -> InParts:
+def _changed(change: Callable[[Records], Records], share: InParts) -> InParts:
     return share.map(change)

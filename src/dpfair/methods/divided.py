@@ -8,13 +8,8 @@ from functools import partial
 from typing import Any
 
 from dpfair.data.containers import get_column, row_count
-from dpfair.data.dask_parts import (
-    OnWorkers,
-    current_client,
-    frame_tables,
-    is_dask_frame,
-    same_columns,
-)
+from dpfair.data.dask_frames import frame_tables, is_dask_frame, same_columns
+from dpfair.data.dask_parts import OnWorkers, current_client
 from dpfair.data.encode import encode, level_codes
 from dpfair.data.in_parts import InParts
 from dpfair.data.records import Records
