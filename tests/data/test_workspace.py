@@ -128,3 +128,10 @@ def test_a_folder_that_cannot_be_listed_will_do(tmp_path, monkeypatch):
 
     monkeypatch.setattr("pathlib.Path.iterdir", hidden)
     assert Workspace(tmp_path).new_folder().is_dir()
+
+
+def test_records_are_not_kept_elsewhere_than_named(tmp_path, monkeypatch):
+    """A program that cannot write to TMPDIR usually takes another folder."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "missing"))
+    with pytest.raises(NoRoomError, match="missing, which is no folder"):
+        Workspace()

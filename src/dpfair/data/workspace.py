@@ -43,7 +43,7 @@ class Workspace:
     def __init__(self, parent: str | Path | None = None) -> None:
         # Windows renames no folder of an open file; it removes none, either.
         prefix = _PREFIX if os.name == "nt" else _NEW
-        where = Path(tempfile.gettempdir() if parent is None else parent)
+        where = _system_folder() if parent is None else Path(parent)
         with writing_temporary(where):
             made = Path(tempfile.mkdtemp(prefix=prefix, dir=where))  # of mode 0700
             try:
@@ -78,6 +78,14 @@ class Workspace:
                 f"The temporary folder {self.folder.parent} has too little room for {why}: set "
                 "TMPDIR to a folder with more room."
             )
+
+
+def _system_folder() -> Path:
+    """The system's folder of temporary files; an error rather than another one than was named."""
+    named = os.environ.get("TMPDIR")
+    if named and not os.access(named, os.W_OK):
+        raise NoRoomError(f"TMPDIR names {named}, which is no folder that can be written to.")
+    return Path(tempfile.gettempdir())
 
 
 @contextmanager
