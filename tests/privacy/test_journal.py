@@ -240,7 +240,8 @@ class TestRefusals:
     @pytest.mark.parametrize("line", [0, 1, 4])
     def test_a_line_that_was_changed(self, line, place, refused):
         lines = place.read_bytes().splitlines(keepends=True)
-        lines[line] = lines[line].replace(b"1", b"2", 3)
+        body = lines[line].index(b" ") + 1
+        lines[line] = lines[line][:body] + lines[line][body:].swapcase()
         place.write_bytes(b"".join(lines))
         refused(LedgerTamperedError, "damaged")
 
