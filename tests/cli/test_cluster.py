@@ -151,8 +151,8 @@ def test_a_fit_does_not_wait_for_workers_for_ever(folder, tmp_path, monkeypatch,
     ("options", "what_next"),
     [
         ((), ""),
-        (("--out", "m.dpfair"), "If the fit was charged, that is spent; dpfair ledger show"),
-        (("--key", "job"), "it goes on after its last answer, and is charged once."),
+        (("--out", "m.dpfair"), "If the fit was charged, that is spent; dpfair ledger history"),
+        (("--key", "job"), "it goes on after its last answer, charged once."),
     ],
 )
 def test_a_cluster_that_gives_up(

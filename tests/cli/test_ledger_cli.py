@@ -13,6 +13,7 @@ from sample_tables import LOANS
 
 from dpfair import BudgetError, PrivateFairClassifier, Schema, cli
 from dpfair.privacy.events import noisy_table
+from dpfair.privacy.journal import journal_place
 from dpfair.privacy.ledger_file import LedgerFile
 from dpfair.privacy.ledger_file.rows import Declared
 
@@ -195,6 +196,18 @@ def test_history_lists_the_charges_and_cannot_steer_the_terminal(capsys, ledger,
     charges = run_json(capsys, "history", path)["charges"]
     assert [c["key"] for c in charges] == ["monday", None]
     assert [c["spent"] for c in charges] == [0.5, 1.0]
+
+
+def test_history_tells_which_jobs_can_go_on(capsys, ledger, path):
+    place = journal_place(path, "monday")
+    place.write_bytes(b"")
+    assert "The job 'monday' has no result yet. Started again" in run(capsys, "history", path)[1]
+    charges = run_json(capsys, "history", path)["charges"]
+    assert [c["resumable"] for c in charges] == [True, False]
+    ledger.keep("monday", b"the result")
+    assert not place.exists()
+    place.write_bytes(b"")  # the process was killed before it removed the journal
+    assert "no result" not in run(capsys, "history", path)[1]
 
 
 def test_verify_finds_a_ledger_in_order(capsys, ledger, path):

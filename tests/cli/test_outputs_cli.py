@@ -102,6 +102,14 @@ def test_results_in_a_folder_spare_a_ledger_in_it(command, folder, capsys):
     assert "cannot be made" in refused(capsys, command, "--out", "loans.csv/deeper")
 
 
+@pytest.mark.parametrize("command", [["report", "m.dpfair", "--out"], [*PAID, "--report"]])
+def test_a_report_is_no_pdf(command, folder, capsys):
+    said = refused(capsys, *command, "page.pdf")
+    assert "A report is an HTML page: expected a name such as page.html." in said
+    assert not (folder / "page.pdf").exists()
+    assert not LedgerFile("loans.ledger").entries
+
+
 @pytest.mark.parametrize("option", ["--out", "--report"])
 @pytest.mark.parametrize("place", ["/proc/new", "pipe", "a" * 300, "loop", "lost"])
 def test_what_cannot_be_written_is_refused_before_anything_is_paid(option, place, folder, capsys):

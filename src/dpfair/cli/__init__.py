@@ -112,6 +112,7 @@ def _version(
 
 _STOPPED = 128 + 2  # SIGINT
 _NOBODY_READS = 128 + 13  # SIGPIPE, which Windows does not have
+_ENDED = 128 + 15  # SIGTERM
 
 
 def main() -> None:
@@ -147,9 +148,11 @@ def run(arguments: list[str]) -> int:
     except InputError as error:
         return _complain(str(error), 2)
     except SystemExit as error:
-        if not isinstance(error.__context__, BrokenPipeError):  # which Typer turns into 1
+        if isinstance(error.__context__, BrokenPipeError):  # which Typer turns into 1
+            return _NOBODY_READS
+        if error.code not in (_STOPPED, _ENDED):  # after SIGHUP nobody is there to be told
             raise
-        return _NOBODY_READS
+        return _complain(" ".join(["Stopped.", *getattr(error, "__notes__", [])]), error.code)
     except typer.Abort:
         print(file=sys.stderr)  # the line of the question ends here
         return _complain("Stopped: the question was not answered.", _STOPPED)
@@ -160,6 +163,8 @@ def run(arguments: list[str]) -> int:
         # Not 1, which would say that a check was made and failed.
         traceback.print_exc()
         return _complain("This is an error of dpfair itself; please report the lines above.", 4)
+    if code == _STOPPED:  # Typer's answer to Ctrl-C
+        return _complain("Stopped.", code)
     return code if isinstance(code, int) else 0
 
 
@@ -174,9 +179,6 @@ def _end_in_order() -> None:
 def _end(number: int, frame: object) -> None:
     signal.signal(number, signal.SIG_IGN)  # another one must not stop the removal
     sys.exit(128 + number)
-
-
-_run = run
 
 
 def _complain(sentence: str, code: int) -> int:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dpfair.cli.progress import working
 from dpfair.cli.tables import data_files
 from dpfair.errors import InputError
 
@@ -123,7 +124,8 @@ def _client(address: str) -> Iterator[Any]:
             yield client
         return
     try:
-        client = Client(address, timeout=_PATIENCE)
+        with working(f"connecting to {address}"):
+            client = Client(address, timeout=_PATIENCE)
     except Exception:  # OSError, and others that depend on the form of the address
         tls = "; tls:// needs certificates in the configuration of Dask (distributed.comm.tls)"
         raise InputError(

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import secrets
+import signal
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +14,7 @@ import typer
 
 from dpfair import validate
 from dpfair.cli.cluster import DaskAddress, files_on_workers, workers
+from dpfair.cli.dry_run import show_plan
 from dpfair.cli.looks import print_facts
 from dpfair.cli.next_steps import print_next_steps
 from dpfair.cli.options import (
@@ -26,10 +30,10 @@ from dpfair.cli.options import (
     delta_of,
 )
 from dpfair.cli.output import (
+    check_page,
     check_writable,
     fit_summary,
     interactive,
-    method_name,
     print_account,
     print_json,
     say,
@@ -156,6 +160,7 @@ def fit(
     validate.at_least(1, rows_per_unit=rows_per_unit)
     size = memory_size(memory)
     check_writable(out, report, inputs=[ledger, schema, *inputs_of(data)])
+    check_page(report)
     payer = charge_to(ledger, scope, key, new_scope)
     if infer_schema and schema is not None:
         raise InputError("Give either --schema or --infer-schema, not both.")
@@ -224,7 +229,7 @@ def fit(
         check_plan(plan, declared, labelled=model.counts_labels)
     if dry_run:
         assert plan is not None
-        _show_plan(model, plan, declared, data, payer, as_json=as_json)
+        show_plan(model, plan, declared, data, payer, as_json=as_json)
         return
     earlier = _earlier(payer, model, plan, declared)
     if earlier is not None:
@@ -232,7 +237,8 @@ def fit(
     elif payer is not None and out is None and key is None:
         raise InputError("With --ledger, give --out or --key, or what is paid for would be lost.")
     else:
-        with workers(dask, if_lost=_if_lost(payer)) as client:
+        left = _what_is_left(payer, model)
+        with _saying(left), workers(dask, if_lost=left) as client:
             _fit(model, plan, declared, data, size, frame, payer, client)
     _write(model, out, report)
     if as_json:
@@ -282,16 +288,25 @@ def _name_and_text(promise: str) -> tuple[str, str]:
     return (name, text) if text and len(name) <= LONGEST_NAME else ("", promise)
 
 
-def _if_lost(payer: ChargeTo | None) -> str:
-    """What to do when a cluster was lost, which may be after the charge."""
+def _what_is_left(payer: ChargeTo | None, model: PrivateClassifier) -> str:
+    """What to do when a fit was stopped or its cluster lost, which may be after the charge."""
     if payer is None:
         return ""
-    if payer.key is None:
-        return (
-            f"If the fit was charged, that is spent; dpfair ledger show {payer.path} lists it. "
-            "A fit with --key goes on instead."
-        )
-    return "Start the same command again: it goes on after its last answer, and is charged once."
+    if payer.key is not None and model.in_parts:
+        return "Start the same command again: it goes on after its last answer, charged once."
+    spent = f"If the fit was charged, that is spent; dpfair ledger history {payer.path} tells."
+    return f"{spent} A fit with --key goes on instead." if model.in_parts else spent
+
+
+@contextmanager
+def _saying(left: str) -> Iterator[None]:
+    """Say what is left when somebody stops the fit."""
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit) as error:
+        stopped = error if isinstance(error, SystemExit) else SystemExit(128 + signal.SIGINT)
+        stopped.add_note(left)
+        raise stopped from None
 
 
 def _earlier(
@@ -337,67 +352,6 @@ def _fit(
             keep_model(payer, model)
         except LedgerFileError as error:
             raise _rescued(model, error) from error
-
-
-def _show_plan(
-    model: PrivateClassifier,
-    plan: FitPlan,
-    schema: Schema,
-    data: str,
-    payer: ChargeTo | None,
-    *,
-    as_json: bool,
-) -> None:
-    from dpfair.certificate.judgement import delta_warning
-    from dpfair.cli.paying import planned_charge, planned_line
-    from dpfair.models.settings import model_settings
-
-    after = planned_charge(model.payment(plan, schema), payer)
-    ledger = plan.total()
-    if model.unit is None and (weak := delta_warning(ledger.delta, schema.rows)):
-        say(f"dpfair: warning: {weak}")
-    if schema.sensitive is None and model.without_groups:
-        say(f"dpfair: warning: {model.without_groups}")
-    if as_json:
-        _, settings = model_settings(model)
-        print_json(
-            {
-                "dry_run": True,
-                "method": method_name(model),
-                "title": model.title,
-                "settings": settings,
-                "groups": list(schema.groups),
-                "epsilon": ledger.epsilon,
-                "delta": ledger.delta,
-                "spent": ledger.spent,
-                "ledger": plan.to_json()["steps"],
-                "ledger_file": after,
-            }
-        )
-        return
-    print(f"{'; '.join([model.title, *_rule_text(model, schema)])}.")
-    print_account(ledger, "A fit would charge:")
-    if after is not None:
-        print(planned_line(after))
-    print(f"Nothing was charged, and {data} was not read.")
-
-
-def _rule_text(model: PrivateClassifier, schema: Schema) -> list[str]:
-    """What the rule of a fair classifier is asked for."""
-    from dpfair.methods.fair_classifier import PrivateFairClassifier
-
-    if not isinstance(model, PrivateFairClassifier):
-        return []
-    rule, division = model.rule_settings, model.nested()["division"]
-    notion = rule.goal().notion
-    text = [f"{notion.title} within {rule.tolerance:g} between {len(schema.groups)} groups"]
-    text += [f"target {rule.target:g}"] if rule.target is not None else []
-    text += [f"capacity {rule.capacity:g}"] if rule.capacity is not None else []
-    if tuple(rule.costs) != (1, 1):
-        text.append(f"costs {rule.costs[0]:g} and {rule.costs[1]:g}")
-    if division.check_share:
-        text.append(f"checked on {division.check_share:.4g} of the records")
-    return text
 
 
 def _write(model: PrivateClassifier, out: Path | None, report: Path | None) -> None:

@@ -130,7 +130,9 @@ def list_scopes(file: File, as_json: AsJson = False) -> None:
 @ledger.command(**_example("dpfair ledger history loans.ledger"))
 def history(file: File, as_json: AsJson = False) -> None:
     """Every charge to FILE, oldest first."""
-    charges = _opened(file).history
+    opened = _opened(file)
+    charges = opened.history
+    resumable = [c.key for c in charges if c.key is not None and opened.resumable(c.key)]
     if as_json:
         print_json(
             {
@@ -140,6 +142,7 @@ def history(file: File, as_json: AsJson = False) -> None:
                         "scope": charge.scope,
                         "purpose": charge.purpose,
                         "key": charge.key,
+                        "resumable": charge.key in resumable,
                         "epsilon": float(charge.epsilon),
                         "delta": float(charge.delta),
                         "spent": float(charge.spent),
@@ -168,6 +171,11 @@ def history(file: File, as_json: AsJson = False) -> None:
         for row in (headings, *rows)
     ]
     print_table(headings, rows, plain)
+    for key in resumable:
+        print(
+            f"The job {printable(key)!r} has no result yet. Started again with its key, it goes on "
+            "and is not charged again."
+        )
 
 
 @ledger.command(**_example("dpfair ledger verify loans.ledger"))

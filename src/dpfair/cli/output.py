@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "account_rows",
     "amount",
+    "check_page",
     "check_writable",
     "fit_summary",
     "interactive",
@@ -62,6 +63,12 @@ def check_writable(*outputs: Path | None, inputs: Iterable[str | Path | None] = 
         for other in wanted[:number]:
             if _same_file(path, other):
                 raise InputError(f"{path} cannot be written: {other} is written to that place.")
+
+
+def check_page(path: Path | None) -> None:
+    """Refuse a name under which no browser would open a report."""
+    if path is not None and path.suffix.lower() not in ("", ".html", ".htm"):
+        raise InputError(f"A report is an HTML page: expected a name such as {path.stem}.html.")
 
 
 def make_folder(folder: Path) -> None:

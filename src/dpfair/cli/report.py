@@ -9,7 +9,7 @@ import typer
 
 from dpfair.cli.models import read_model
 from dpfair.cli.options import AsJson, ModelFile, OwnLearner
-from dpfair.cli.output import check_writable, print_json
+from dpfair.cli.output import check_page, check_writable, print_json
 
 
 def report(
@@ -22,6 +22,7 @@ def report(
     from dpfair.report import write_report
 
     check_writable(out, inputs=[model])
+    check_page(out)
     fitted = read_model(model, learner)
     write_report(fitted, out)
     if as_json:

@@ -41,8 +41,7 @@ LARGE = 256 << 20
 PIECE = 128 << 20
 """What the rows may take that are decided together: they should stay near the processor."""
 
-_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([kmgt]b)", re.IGNORECASE)
-_UNITS = {"kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
+_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([kmgt])(i?)b", re.IGNORECASE)
 _LEAST_MEMORY = 10**6
 
 
@@ -93,13 +92,16 @@ def names_several(data: str) -> bool:
 def memory_size(text: str | None) -> int | None:
     """The bytes that ``--memory`` states.
 
-    >>> memory_size("1.5GB")
-    1500000000
+    >>> memory_size("1.5GB"), memory_size("2MiB")
+    (1500000000, 2097152)
     """
     if text is None:
         return None
     found = _SIZE.fullmatch(text.strip())
-    size = int(float(found[1]) * _UNITS[found[2].lower()]) if found else 0
+    size = 0
+    if found:
+        base = 1024 if found[3] else 1000
+        size = int(float(found[1]) * base ** (1 + "kmgt".index(found[2].lower())))
     if size < _LEAST_MEMORY:
         raise InputError(
             f"Expected --memory to be a size such as 500MB or 2GB, at least 1MB, got {text!r}."

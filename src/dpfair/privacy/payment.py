@@ -157,7 +157,7 @@ class Payment:
                 f"{self._file.delta:g}."
             ) from error
         except PaidBeforeError:
-            if self._journaled is None or not self._goes_on(self._file):
+            if self._journaled is None or not self._file.resumable(self._how["key"]):
                 raise
             self.begun, self.total = True, self._file.spent
 
@@ -168,7 +168,8 @@ class Payment:
         if self._journaled is None:
             row = self._file.charge(self._event, **self._how).row
         else:
-            self._journal = Journal(self._place(self._file), new=not self.begun)
+            place = journal_place(self._file.path, self._how["key"])
+            self._journal = Journal(place, new=not self.begun)
             if self.begun and self._journal.empty:
                 raise InputError(
                     "The journal of the job is lost, and its answers would be drawn twice: "
@@ -181,11 +182,6 @@ class Payment:
             self._journal.state("job", self._job)
             self._journal.sync()
             if self.begun:
-                warn(
-                    f"The job {self._how['key']!r} was charged before. It goes on after its last "
-                    "answer; nothing is charged or drawn again.",
-                    UserWarning,
-                )
                 row = self._file.row_of(self._how["key"])
             else:
                 row = self._file.charge(self._event, **self._how).row
@@ -207,6 +203,12 @@ class Payment:
             json.dumps([int(number) for [number] in records.total(measure)]),
             "The job was begun with other records, or with the same ones in another order.",
         )
+        if self.begun:
+            warn(
+                f"The job {self._how['key']!r} was charged before. It goes on after its last "
+                "answer; nothing is charged or drawn again.",
+                UserWarning,
+            )
 
     @property
     def after_failure(self) -> str:
@@ -221,13 +223,6 @@ class Payment:
         """Release the journal, so that another try may go on."""
         if self._journal is not None:
             self._journal.close()
-
-    def _goes_on(self, file: LedgerFile) -> bool:
-        """Whether the job was interrupted: it has a journal, and no result was kept."""
-        return file.kept(self._how["key"]) is None and self._place(file).exists()
-
-    def _place(self, file: LedgerFile) -> Path:
-        return journal_place(file.path, self._how["key"])
 
     @property
     def _job(self) -> str:

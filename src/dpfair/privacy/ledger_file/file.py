@@ -275,6 +275,10 @@ class LedgerFile(Ledger):
         """The result that a job kept, or None."""
         return self._chain.kept(key)
 
+    def resumable(self, key: str) -> bool:
+        """Whether a job that was charged can go on: it has a journal, and kept no result."""
+        return self.kept(key) is None and journal_place(self.path, key).exists()
+
     def export(self) -> Iterator[str]:
         """Every row as a line of JSON with ``seq``, ``body`` and ``hash``.
 
