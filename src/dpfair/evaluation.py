@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -12,15 +13,17 @@ from numpy.typing import NDArray
 from dpfair import validate
 from dpfair.data.containers import column_name
 from dpfair.data.encode import level_codes
+from dpfair.data.table_files import TableFiles
 from dpfair.errors import InputError
 from dpfair.fairness.bounds.bands import fixed_accuracy, fixed_bound
-from dpfair.fairness.counting import release_table, table_plan
+from dpfair.fairness.counting import release_cells, table_cells, table_plan
 from dpfair.fairness.metrics import gap_of, sampling_floor
 from dpfair.fairness.notions import Notion, Statistic, notion_of
 from dpfair.fairness.rates import Interval
 from dpfair.fairness.release import HALF, Release, dependence_of
 from dpfair.fairness.undeclared import undeclared_shares
 from dpfair.methods.base import PrivateClassifier
+from dpfair.methods.divided import refuse_apart
 from dpfair.methods.inputs import label_column
 from dpfair.methods.limits import round_up_digits
 from dpfair.models.file import model_digest
@@ -43,7 +46,7 @@ MIN_NOISE = 2e-5
 def evaluate(
     model: PrivateClassifier,
     X: Any,
-    y: Any,
+    y: Any = None,
     sensitive_features: Any = None,
     *,
     strict: bool = False,
@@ -54,10 +57,27 @@ def evaluate(
     only. ``gap`` is the parity gap, ``notion_gap`` that of the model's own notion if it is another
     one; ``floor`` is the mean parity gap that a perfectly fair rule would show on as many records.
     Records of an undeclared group or label are left out and counted; ``strict`` refuses them.
+
+    ``X`` may be a :class:`~dpfair.data.table_files.TableFiles`, with the labels in the column that
+    the schema names.
     """
     counts = DecisionCounts(model)
-    counts.add(model.records_of(X, sensitive_features), y)
+    for records, labels in _labelled(model, X, y, sensitive_features):
+        counts.add(records, labels)
     return counts.metrics(strict=strict)
+
+
+def _labelled(
+    model: PrivateClassifier, X: Any, y: Any, sensitive_features: Any
+) -> Iterator[tuple[Any, Any]]:
+    """Records with their labels; those of files some after the others."""
+    if not isinstance(X, TableFiles):
+        yield model.records_of(X, sensitive_features), y
+        return
+    refuse_apart(X, y, sensitive_features)
+    label = model.schema_.label.name
+    for table in model.tables_of(X, label):
+        yield model.records_of(table), table[label]
 
 
 class DecisionCounts:
@@ -160,7 +180,7 @@ class PrivateMetrics:
 def evaluate_privately(
     model: PrivateClassifier,
     X: Any,
-    y: Any,
+    y: Any = None,
     sensitive_features: Any = None,
     *,
     epsilon: float,
@@ -176,25 +196,36 @@ def evaluate_privately(
     relation, and is charged to ``ledger``. Records of an undeclared group or label have cells of
     their own. Everything else follows from the table.
     """
-    plan, unit = _plan(model, epsilon), None if model.unit is None else column_name(X, model.unit)
+    plan, unit = _plan(model, epsilon), None
+    if model.unit is not None:
+        if isinstance(X, TableFiles):
+            raise InputError("With unit, the records of a person are looked for in all of a table.")
+        unit = column_name(X, model.unit)
     payment = _payment(model, plan, noise_source(random_state), ledger, unit)
-    records = model.records_of(X, sensitive_features)
-    labels = level_codes(label_column(y, len(records)), model.schema_.label)
-    counted = records.with_labels(labels)
-    if counted.units is not None:
-        counted = counted.take(bound_units(counted.units.tolist(), model.rows_per_unit))
+    pieces = _labelled(model, X, y, sensitive_features)
+    exact = np.sum([_cells(model, *labelled) for labelled in pieces], axis=0)
     run = payment.pay()
-    release = release_table(
-        model.decide(counted.in_first_group()).astype(np.float64),
-        counted.groups,
+    release = release_cells(
+        lambda: exact,
         model.schema_.groups,
-        labels=counted.labels,
+        labelled=True,
+        by_label=True,
         edges=HALF,
         receipt=run["count"],
         # A schema that was read off the training records does not depend on these.
         dependence=dependence_of(inferred=False, rows_per_unit=model.rows_per_unit),
     )
     return _private_metrics(model, release, run.ledger)
+
+
+def _cells(model: PrivateClassifier, records: Any, y: Any) -> NDArray[np.int64]:
+    """The exact cells of the table: private until noise is added."""
+    labels = level_codes(label_column(y, len(records)), model.schema_.label)
+    counted = records.with_labels(labels)
+    if counted.units is not None:
+        counted = counted.take(bound_units(counted.units.tolist(), model.rows_per_unit))
+    accepted = model.decide(counted.in_first_group())
+    return table_cells(accepted, counted.groups, counted.labels, len(model.schema_.groups), HALF)
 
 
 def check_budget(

@@ -75,7 +75,9 @@ def test_a_large_file_is_read_in_parts_if_the_fit_allows(folder, in_parts, monke
     assert in_parts == [1, 0, 0]
 
 
-@pytest.mark.parametrize("size", ["5", "GB", "1.5.2GB", "-1GB", "0GB", "10KB", "1PB", "1GBx"])
+@pytest.mark.parametrize(
+    "size", ["5", "GB", "1.5.2GB", "-1GB", "0GB", "10KB", "1PB", "1GBx", "1iB"]
+)
 def test_a_memory_that_is_no_size_is_refused(size, folder, capsys):
     said = refused(capsys, *fit_of(folder, folder / "loans.csv", f"--memory={size}"))
     assert "--memory to be a size such as 500MB or 2GB" in said
@@ -83,9 +85,10 @@ def test_a_memory_that_is_no_size_is_refused(size, folder, capsys):
 
 
 @pytest.mark.parametrize(
-    ("text", "size"), [("500MB", 5 * 10**8), ("1.5 gb", 15 * 10**8), ("2TB", 2 * 10**12)]
+    ("text", "size"),
+    [("500MB", 5 * 10**8), ("1.5 gb", 15 * 10**8), ("2TB", 2 * 10**12), ("2GiB", 2 << 30)],
 )
-def test_sizes_are_decimal(text, size):
+def test_sizes_are_decimal_unless_they_are_named_binary(text, size):
     assert tables.memory_size(text) == size
 
 
@@ -223,3 +226,21 @@ def test_an_empty_name_is_not_the_current_directory(command, folder, tmp_path, m
 def test_a_name_that_is_too_long_is_no_file(folder, capsys):
     assert "There is no file xxx" in refused(capsys, *fit_of(folder, "x" * 300))
     assert "There is no file xxx" in refused(capsys, *fit_of(folder, "x" * 300, "--memory", "1GB"))
+
+
+def test_a_paid_evaluation_counts_the_rows_of_all_files(folder, tmp_path, capsys):
+    model = tmp_path / "m.dpfair"
+    assert run(capsys, *fit_of(folder, folder / "parts"), "--out", model)[0] == 0
+    asked = ("evaluate", model, folder / "parts", "--private-epsilon")
+    found = run_json(capsys, *asked, "50")
+    assert abs(found["n"] - 300) < 5
+    exact = run_json(capsys, "evaluate", model, folder / "parts")
+    assert found["accuracy"] == pytest.approx(exact["accuracy"], abs=0.02)
+
+
+def test_a_paid_evaluation_of_persons_takes_one_file(folder, tmp_path, capsys):
+    model, whole = tmp_path / "m.dpfair", folder / "loans.csv"
+    assert run(capsys, *fit_of(folder, whole, "--unit", "age", "--out", model))[0] == 0
+    said = refused(capsys, "evaluate", model, folder / "parts", "--private-epsilon", "1")
+    assert "looked for in all of the table: give one file" in said
+    assert run_json(capsys, "evaluate", model, whole, "--private-epsilon", "9")["n"] < 300

@@ -22,6 +22,7 @@ from dpfair.cli.options import (
 from dpfair.cli.output import print_json, say
 from dpfair.cli.progress import counting_rows, working
 from dpfair.cli.tables import (
+    files_in_parts,
     names_several,
     needed_names,
     read_data,
@@ -82,12 +83,19 @@ def evaluate(
     unit = None if fitted.unit is None else str(fitted.unit_name)
     names, label = needed_names(fitted.schema_, unit), fitted.schema_.label.name
     if private_epsilon is not None:
-        if names_several(data):
-            raise InputError("--private-epsilon needs the table in memory: give one file.")
-        with working("reading the records"):
-            frame = read_data(data, fitted.schema_.file)
-        table, labels = table_and_labels(frame, fitted.schema_, unit)
-        paid = evaluate_privately(fitted, table, labels, epsilon=private_epsilon, ledger=to)
+        if unit is not None and names_several(data):
+            raise InputError(
+                "With unit, the records of a person are looked for in all of the table: give one "
+                "file."
+            )
+        table: Any = None if unit else files_in_parts(data, None, fitted.schema_.file)
+        labels = None
+        if table is None:
+            with working("reading the records"):
+                frame = read_data(data, fitted.schema_.file)
+            table, labels = table_and_labels(frame, fitted.schema_, unit)
+        with working("deciding"):
+            paid = evaluate_privately(fitted, table, labels, epsilon=private_epsilon, ledger=to)
         try:
             keep_numbers(to, paid.to_json())
         finally:  # they are paid for, also if the ledger has no room for them

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -318,6 +318,10 @@ class FairPostProcessor(PrivateClassifier):
             position = X is not None and not isinstance(self.sensitive, str)
             name = column_name(X, self.sensitive) if position else str(self.sensitive)
         return _schema(Levels(name, tuple(text_of(group) for group in self.groups)))
+
+    def tables_of(self, files: Any, *further: str) -> NoReturn:
+        """Files hold text, and only the classifier knows the types of its columns."""
+        raise InputError("The classifier decides a table: read the files, and give the table.")
 
     def _training_records(self, X: Any, y: Any, sensitive_features: Any) -> TableRecords:
         table = check_table(self, X, reset=True)

@@ -1,7 +1,12 @@
-"""From a table to the predictions of a fitted model: what is the same for every method."""
+"""From a table to the predictions of a fitted model: what is the same for every method.
+
+A table may be a :class:`~dpfair.data.table_files.TableFiles`, which is then read some rows at a
+time.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -9,15 +14,17 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from dpfair.data.containers import row_count
+from dpfair.data.table_files import TableFiles
 from dpfair.data.words import as_words
 from dpfair.fairness.release import Release
 from dpfair.fairness.rules import Rule
 from dpfair.learners.protocols import Scorer
 from dpfair.methods.deciding import Deciding
+from dpfair.methods.divided import refuse_apart
 from dpfair.methods.fitted import Fitted
 from dpfair.methods.inputs import label_column
 from dpfair.methods.reading import TableReader
-from dpfair.methods.undecided import undecided_reasons
+from dpfair.methods.undecided import Undecided, undecided_reasons
 
 __all__ = ["Predicting"]
 
@@ -33,6 +40,9 @@ class Predicting(Deciding, TableReader):
 
         A record of a blank or undeclared group has none, if the model has a rule for every group.
         """
+        if isinstance(X, TableFiles):
+            refuse_apart(X, None, sensitive_features)
+            return np.concatenate([self.undecided(table) for table in self.tables_of(X)])
         table = self._new_table(X, sensitive_features)
         sensitive = self.schema_.sensitive
         if sensitive is None or not self.needs_groups:
@@ -44,20 +54,24 @@ class Predicting(Deciding, TableReader):
 
         With a rule these are exact, over its coins; without one they are estimates.
         """
-        accept = self._acceptance(self._decidable(X, sensitive_features))
+        accept = self._of_records(self._acceptance, X, sensitive_features)
         return np.stack([1 - accept, accept], axis=1)
 
     def predict(self, X: Any, sensitive_features: Any = None) -> NDArray[Any]:
         """The decisions, as class labels."""
-        decisions = self.decide(self._decidable(X, sensitive_features))
+        decisions: NDArray[np.int64] = self._of_records(self.decide, X, sensitive_features)
         return self.classes_[decisions]
 
     def decide_all(
         self, X: Any, sensitive_features: Any = None
     ) -> tuple[NDArray[Any], NDArray[np.float64]]:
         """The decisions with their probabilities of acceptance, encoding and scoring once."""
-        decisions, chances = self.decide_records(self._decidable(X, sensitive_features))
-        return self.classes_[decisions], chances
+
+        def both(records: Any) -> NDArray[np.float64]:
+            return np.stack(self.decide_records(records))
+
+        decisions, chances = self._of_records(both, X, sensitive_features)
+        return self.classes_[decisions.astype(np.intp)], chances
 
     def score(self, X: Any, y: Any, sensitive_features: Any = None) -> float:
         """The share of records whose decision equals their label."""
@@ -95,6 +109,29 @@ class Predicting(Deciding, TableReader):
     def _acceptance(self, records: Any) -> NDArray[np.float64]:
         return self._chances(records, self._scores(records))
 
-    def _decidable(self, X: Any, sensitive_features: Any) -> Any:
+    def tables_of(self, files: TableFiles, *further: str) -> Iterator[Any]:
+        """Some rows of files after the others, with the columns that are read and further ones."""
         check_is_fitted(self)
-        return self.new_records(X, sensitive_features, known=self.needs_groups)
+        unit = () if self.unit is None else (str(self.unit_name),)
+        return files.read_by(self.schema_).frames([*self.schema_.names, *unit, *further])
+
+    def _of_records(
+        self, answer: Callable[[Any], NDArray[Any]], X: Any, sensitive_features: Any
+    ) -> NDArray[Any]:
+        """An answer for every record of a table; the last axis is about the records."""
+        check_is_fitted(self)
+        if not isinstance(X, TableFiles):
+            records = self.new_records(X, sensitive_features, known=self.needs_groups)
+            return answer(records)
+        refuse_apart(X, None, sensitive_features)
+        sensitive = self.schema_.sensitive if self.needs_groups else None
+        answers, undecided = [], None if sensitive is None else Undecided(sensitive)
+        for table in self.tables_of(X):
+            records = self.records_of(table)
+            if undecided is not None:
+                undecided.add(table, records.groups < 0)
+            if undecided is None or not undecided.count:
+                answers.append(answer(records))
+        if undecided is not None:
+            undecided.refuse()
+        return np.concatenate(answers, axis=-1)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from dpfair.data.containers import column_name, row_count
+from dpfair.data.containers import column_name, column_names, get_column, row_count
 from dpfair.data.encode import encode, level_codes, unit_texts
 from dpfair.data.records import Records
 from dpfair.data.schema import Schema
@@ -97,8 +97,10 @@ class TableReader(Parameters):
         if is_divided(X):
             return self._records_in_parts(X, y)
         table = check_table(self, X, reset=True)
-        labels = label_column(y, row_count(table))
         schema = self._declared_schema(table, sensitive_features)
+        if y is None and schema is not None and schema.label.name in column_names(table):
+            y = get_column(table, schema.label.name)
+        labels = label_column(y, row_count(table))
         if schema is None:
             assert not isinstance(self.sensitive, (list, tuple))
             schema = inferred_schema(
