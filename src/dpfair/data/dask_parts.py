@@ -22,7 +22,7 @@ from dpfair.data.dask_shares import equal_shares
 from dpfair.data.in_parts import InParts, added
 from dpfair.data.records import Addends, Records
 from dpfair.data.threads import one_thread
-from dpfair.errors import InputError
+from dpfair.errors import InputError, warn
 
 __all__ = ["OnWorkers", "check_workers", "current_client"]
 
@@ -113,6 +113,8 @@ class OnWorkers:
         for some in found.values():
             answers |= some if isinstance(some, dict) else {}
         if len(answers) < len(keys):
+            if not self._client.nthreads():
+                warn("All Dask workers are gone: the fit waits for new ones.", UserWarning)
             left = {
                 worker: [share for share in shares if share.key not in answers]
                 for worker, shares in self._shares.items()
