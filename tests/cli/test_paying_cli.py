@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from types import SimpleNamespace
 
 import pytest
 from cli.commands import run
@@ -13,13 +12,11 @@ from sample_tables import LOANS, make_loans
 from dpfair import (
     ChargeTo,
     LedgerFile,
-    LogisticLearner,
     PrivateBoosting,
     PrivateFairClassifier,
     Schema,
     load_model,
 )
-from dpfair.learners import LEARNERS
 
 
 @pytest.fixture
@@ -341,29 +338,17 @@ def test_what_is_paid_for_is_not_thrown_away(folder, capsys):
     assert not LedgerFile("loans.ledger").entries
 
 
-class Meddling(LogisticLearner):
-    """Makes the ledger file unusable while its restored scorer scores, when the job is paid."""
+def test_paid_numbers_are_shown_though_they_cannot_be_kept(folder, monkeypatch, capsys):
+    keep = LedgerFile.keep
 
-    def train(self, *how):
-        scorer = super().train(*how)
-        return SimpleNamespace(tensors=scorer.tensors, scores=scorer.scores)
+    def meddled(*how):
+        os.chmod("loans.ledger", 0o644)  # such a ledger is not used
+        keep(*how)
 
-    def restore(self, schema, tensors):
-        scorer = super().restore(schema, tensors)
-        return SimpleNamespace(
-            tensors=scorer.tensors,
-            scores=lambda records: os.chmod("loans.ledger", 0o644) or scorer.scores(records),
-        )
-
-
-def test_paid_numbers_are_shown_though_they_cannot_be_kept(folder, capsys):
-    LEARNERS["meddling"] = Meddling
-    try:
-        assert fit(capsys, "--learner", "meddling", "--out", "m.dpfair")[0] == 0
-        paid = ("--private-epsilon", "0.5", "--ledger", "loans.ledger", "--key", "numbers")
-        code, out, err = run(capsys, "evaluate", "m.dpfair", "loans.csv", *paid)
-    finally:
-        del LEARNERS["meddling"]
+    assert fit(capsys, "--out", "m.dpfair")[0] == 0
+    monkeypatch.setattr(LedgerFile, "keep", meddled)
+    paid = ("--private-epsilon", "0.5", "--ledger", "loans.ledger", "--key", "numbers")
+    code, out, err = run(capsys, "evaluate", "m.dpfair", "loans.csv", *paid)
     assert code == 2
     assert "chmod 600" in err
     assert "Accuracy" in out

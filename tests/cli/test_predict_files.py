@@ -310,11 +310,6 @@ def test_numbers_of_an_evaluation_are_those_of_the_decisions(notion, folder):
     assert found["notion_gap"] == values.max() - values.min()
 
 
-def test_paid_numbers_need_the_table(folder, capsys):
-    ask = ("evaluate", folder / "fair.dpfair", folder / "parts", "--private-epsilon", "1")
-    assert "give one file" in refused(capsys, *ask)
-
-
 def test_a_shipped_data_set_is_predicted(tmp_path, capsys):
     fit = ("fit", "adult", "--epsilon", "1", "--method", "logistic", "--set", "steps=5")
     assert run(capsys, *fit, "--out", tmp_path / "m")[0] == 0
