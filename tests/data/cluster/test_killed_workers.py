@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import time
+from threading import Timer
 
 import pytest
 from data.cluster.fitting import assert_same, in_dask, model
@@ -11,7 +13,7 @@ from data.cluster.fitting import assert_same, in_dask, model
 from dpfair import LedgerFile
 from dpfair.data.dask_parts import OnWorkers
 
-pytest.importorskip("dask.distributed")
+distributed = pytest.importorskip("dask.distributed")
 
 
 @pytest.fixture
@@ -45,6 +47,25 @@ def test_a_worker_is_killed_between_two_totals(table, in_memory, client, totals)
     asked = totals(killing)
     assert_same(model().fit(in_dask(table, 5)), in_memory)
     assert len(asked) > 12
+
+
+def test_a_fit_waits_for_new_workers(table, in_memory, totals):
+    def deserted(total, measure, asked):
+        if len(asked) == 3:
+            cluster.scale(0)
+            while client.nthreads():
+                time.sleep(0.01)
+            Timer(0.5, cluster.scale, [1]).start()
+        return total(measure)
+
+    asked = totals(deserted)
+    with (
+        distributed.LocalCluster(n_workers=1, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+        pytest.warns(UserWarning, match="the fit waits for new ones"),
+    ):
+        assert_same(model().fit(in_dask(table, 2)), in_memory)
+    assert len(asked) > 3
 
 
 @kills
