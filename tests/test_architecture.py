@@ -28,7 +28,7 @@ LAYERS = [
     ["datasets"],
     ["data"],
     ["privacy"],
-    ["errors", "validate", "files", "registry", "cache"],
+    ["errors", "validate", "files", "registry", "cache", "jit"],
 ]
 FORBIDDEN = [("privacy", "fairness"), ("privacy", "learners"), ("fairness", "learners")]
 

@@ -10,6 +10,7 @@ import pytest
 from dpfair import Noise
 from dpfair.data.encode import encode
 from dpfair.data.threads import one_thread
+from dpfair.jit import can_compile
 from dpfair.learners import compiled
 from dpfair.learners.descent import (
     Batch,
@@ -25,7 +26,7 @@ from dpfair.learners.exact import Grid, logistic_sum
 from dpfair.learners.features import FEATURES, design
 from dpfair.privacy.ledger import Receipt
 
-pytestmark = pytest.mark.skipif(not compiled.available(), reason="needs the extra 'fast'")
+pytestmark = pytest.mark.skipif(not can_compile(), reason="needs the extra 'fast'")
 
 
 @pytest.fixture(params=FEATURES)

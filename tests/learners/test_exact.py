@@ -12,7 +12,8 @@ from learners.recording import Recording
 from scipy.special import expit
 
 from dpfair.errors import InputError
-from dpfair.learners.compiled import ClippedSums, available
+from dpfair.jit import can_compile
+from dpfair.learners.compiled import ClippedSums
 from dpfair.learners.descent import Adam, Descent, FlatClip, GradientDescent, LogisticLoss, descend
 from dpfair.learners.design import CHUNK, Design
 from dpfair.learners.exact import MULTIPLIERS, NORMS, Grid, integer_sums, logistic_sum
@@ -25,7 +26,7 @@ PATHS = pytest.mark.parametrize(
     [
         False,
         pytest.param(
-            True, marks=pytest.mark.skipif(not available(), reason="needs the extra 'fast'")
+            True, marks=pytest.mark.skipif(not can_compile(), reason="needs the extra 'fast'")
         ),
     ],
     ids=["plain", "compiled"],
@@ -137,14 +138,14 @@ def test_a_sum_in_floats_depends_on_the_order():
     design, labels, theta = sample(2000)
     targets = labels.astype(np.float32)
     orders = [np.arange(2000), np.random.default_rng(1).permutation(2000)]
-    if not available():
+    if not can_compile():
         pytest.skip("needs the extra 'fast'")
     first, second = (ClippedSums(design, targets, 0.7)(order, theta) for order in orders)
     assert (first != second).any()
     np.testing.assert_allclose(first, second, rtol=1e-9)
 
 
-@pytest.mark.skipif(not available(), reason="needs the extra 'fast'")
+@pytest.mark.skipif(not can_compile(), reason="needs the extra 'fast'")
 @pytest.mark.parametrize("rows", [0, 1, 7, 40_000])
 def test_the_compiled_loop_gives_the_very_same_integers(rows):
     design, labels, theta = sample(rows, seed=rows)

@@ -17,7 +17,8 @@ from dpfair.data.columns import Categorical, Levels, Numeric
 from dpfair.data.encode import encode
 from dpfair.data.records import Records
 from dpfair.data.schema import Schema
-from dpfair.learners.compiled import ClippedSums, available
+from dpfair.jit import can_compile
+from dpfair.learners.compiled import ClippedSums
 from dpfair.learners.descent import (
     Adam,
     Batch,
@@ -264,7 +265,7 @@ def test_no_record_contributes_more_than_the_clip(uneven, clip):
         total, sensitivity = clipped_sum(FlatClip(clip), row, batch, (), *gradients)
         assert sensitivity == clip
         norms.append(np.linalg.norm(total))
-        if available():
+        if can_compile():
             fast = ClippedSums(uneven, targets, FlatClip(clip).limit)(np.array([i]), theta)
             assert np.linalg.norm(fast) <= clip
             np.testing.assert_allclose(fast, total, atol=1e-5)

@@ -8,8 +8,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from dpfair.jit import can_compile
 from dpfair.learners import boosting, leaf_sums
-from dpfair.learners.compiled import available
 from dpfair.learners.leaf_sums import SENSITIVITY, residuals_and_hessians, whole_leaf_sums
 
 UNIT = 2.0**-30
@@ -25,7 +25,7 @@ def test_the_sensitivity_is_rounded_up():
     params=[
         False,
         pytest.param(
-            True, marks=pytest.mark.skipif(not available(), reason="needs the extra 'fast'")
+            True, marks=pytest.mark.skipif(not can_compile(), reason="needs the extra 'fast'")
         ),
     ],
     ids=["plain", "compiled"],
@@ -67,7 +67,7 @@ def test_the_sum_is_that_of_the_parts_whatever_their_order():
     assert not total[:, 5].any()
 
 
-@pytest.mark.skipif(not available(), reason="needs the extra 'fast'")
+@pytest.mark.skipif(not can_compile(), reason="needs the extra 'fast'")
 @pytest.mark.parametrize("type_of_leaf", [np.uint8, np.uint16, np.int64])
 @pytest.mark.parametrize("rows", [0, 1, 20_000, 300_000])
 def test_the_compiled_loop_gives_the_very_same_integers(rows, type_of_leaf):
@@ -81,7 +81,7 @@ def test_the_compiled_loop_gives_the_very_same_integers(rows, type_of_leaf):
     assert fast.dtype == plain.dtype == np.int64
 
 
-@pytest.mark.skipif(not available(), reason="needs the extra 'fast'")
+@pytest.mark.skipif(not can_compile(), reason="needs the extra 'fast'")
 def test_a_compiled_part_is_the_same_to_the_last_bit():
     """In steps so small that nothing is rounded away, every record in a leaf of its own."""
     rng = np.random.default_rng(2)

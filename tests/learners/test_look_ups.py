@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from dpfair.errors import InputError
-from dpfair.learners.compiled import available, loop
+from dpfair.jit import can_compile
+from dpfair.learners.compiled import loop
 from dpfair.learners.design import Design
 from dpfair.learners.exact import Grid, logistic_sum
 from dpfair.learners.look_ups import Column, LookUps, on_grid
@@ -65,7 +66,7 @@ def test_rows_are_the_same_however_their_columns_are_joined(at_once, dense):
 
 
 @pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.skipif(
-    not available(), reason="needs the extra 'fast'"))])  # fmt: skip
+    not can_compile(), reason="needs the extra 'fast'"))])  # fmt: skip
 @pytest.mark.parametrize("at_once", [0, 3000, 10**7])
 def test_gradient_sums_are_the_same_integers(at_once, compiled):
     rows, expected = joined(9000, at_once, 2), by_position(9000, 2)
@@ -80,7 +81,7 @@ def test_gradient_sums_are_the_same_integers(at_once, compiled):
         assert (sums[0] == sums[1]).all()
 
 
-@pytest.mark.skipif(not available(), reason="needs the extra 'fast'")
+@pytest.mark.skipif(not can_compile(), reason="needs the extra 'fast'")
 @pytest.mark.parametrize("at_once", [0, 3000, 10**7])
 @pytest.mark.parametrize("scale", [1.0, 1e-200, 1e15, 0.0])
 def test_the_compiled_table_is_the_same_to_the_last_bit(at_once, scale):
@@ -92,7 +93,7 @@ def test_the_compiled_table_is_the_same_to_the_last_bit(at_once, scale):
     assert table.tolist() == rows.cell_table(theta).tolist()
 
 
-@pytest.mark.skipif(not available(), reason="needs the extra 'fast'")
+@pytest.mark.skipif(not can_compile(), reason="needs the extra 'fast'")
 @pytest.mark.parametrize("dense", [0, 3])
 def test_a_compiled_contribution_is_the_same_to_the_last_bit(dense):
     """On a grid so fine that nothing is rounded away."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpfair.learners import compiled
+from dpfair.jit import can_compile
 from dpfair.learners.prefetch import prefetch, teach_prefetch
 
 TABLE = np.arange(12, dtype=np.float32).reshape(3, 4)
@@ -20,7 +20,7 @@ def test_nothing_happens_without_a_compiler():
     assert ask(TABLE, 2) == 9
 
 
-@pytest.mark.skipif(not compiled.available(), reason="needs the extra 'fast'")
+@pytest.mark.skipif(not can_compile(), reason="needs the extra 'fast'")
 def test_compiled_it_asks_for_memory():
     from numba import njit
 

@@ -16,7 +16,8 @@ from benchmarks.bench.inputs import SEED, Inputs
 from benchmarks.bench.task import Call, repeated
 from dpfair import Noise, load_adult
 from dpfair.data.encode import encode, level_codes
-from dpfair.learners.compiled import ClippedSums, available
+from dpfair.jit import can_compile
+from dpfair.learners.compiled import ClippedSums
 from dpfair.learners.descent import Descent, FlatClip, GradientDescent, LogisticLoss, descend
 from dpfair.learners.design import Design
 from dpfair.learners.features import design
@@ -102,7 +103,7 @@ def loop_alone(half: tuple[Design, Any, Any], *, sampled: bool = False) -> Call:
 
 def check_numba() -> None:
     """An error that says what is missing, if numba is."""
-    if not available():
+    if not can_compile():
         raise ImportError("No module named 'numba'")
 
 

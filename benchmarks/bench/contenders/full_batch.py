@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.bench.inputs import SEED, Inputs
 from benchmarks.bench.task import Call, repeated
 from dpfair.data.encode import encode, level_codes
-from dpfair.learners.compiled import available
+from dpfair.jit import can_compile
 from dpfair.learners.design import Design
 from dpfair.learners.exact import Grid, logistic_sum
 from dpfair.learners.features import design
@@ -19,7 +19,7 @@ CLIP, NOISE = 0.4, 10.0
 
 def compiled(inputs: Inputs) -> Call:
     """The sum of a step, with numba."""
-    if not available():
+    if not can_compile():
         raise ImportError("No module named 'numba'")
     return step(inputs, compiled=True)
 

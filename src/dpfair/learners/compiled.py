@@ -1,6 +1,6 @@
 """The most common step in compiled loops: logistic loss, flat clipping, no queries.
 
-They are used when numba is installed (the ``fast`` extra) and compute what
+They are used with numba (the ``fast`` extra) and compute what
 :func:`dpfair.learners.descent.clipped_sum` computes, in float64 and without intermediate arrays;
 or, in integers, what :mod:`dpfair.learners.exact` computes, to the last bit. Integer sums over many
 rows are divided among threads: they do not depend on the division.
@@ -11,19 +11,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, cached_property
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpfair.data.threads import may_start_threads
+from dpfair.jit import Compiled
 from dpfair.learners import loops
 from dpfair.learners.design import LARGEST, Design
 from dpfair.learners.logistic_table import logistic_table
 from dpfair.learners.prefetch import teach_prefetch
 
-__all__ = ["ClippedSums", "available", "exact_logistic_sum", "in_threads", "loop"]
+__all__ = ["ClippedSums", "exact_logistic_sum", "in_threads", "loop"]
 
 # With fewer rows per thread, starting it takes longer than what it saves.
 _ROWS_PER_THREAD = 1 << 16
@@ -35,11 +35,6 @@ _LINE = 64
 _TOGETHER = 8
 
 _ALL_ROWS = np.empty(0, dtype=np.int64)
-
-
-def available() -> bool:
-    """Whether numba is installed."""
-    return find_spec("numba") is not None
 
 
 class ClippedSums:
@@ -134,17 +129,13 @@ def _threads() -> int:
 
 
 @cache
-def loop(name: str) -> Callable[..., None]:
+def loop(name: str) -> Compiled:
     """One of :mod:`dpfair.learners.loops`, compiled."""
-    from numba import njit
-
     teach_prefetch()
     # Integers are made of operations that are neither fused nor reordered. Sums in float64 are
     # rounded anyway, and may be made in an order that suits the processor.
     reordered = {"reassoc", "contract"} if name == "sum_clipped" else False
-    compiler = njit(cache=True, nogil=True, error_model="numpy", fastmath=reordered)
-    compiled: Callable[..., None] = compiler(getattr(loops, name))
-    return compiled
+    return Compiled(getattr(loops, name), reordered)
 
 
 def _rows(design: Design, chosen: NDArray[np.int64] | slice) -> tuple[NDArray[np.int64], int]:

@@ -25,7 +25,8 @@ from numpy.typing import NDArray
 
 from dpfair import validate
 from dpfair.errors import InputError
-from dpfair.learners.compiled import ClippedSums, available
+from dpfair.jit import can_compile
+from dpfair.learners.compiled import ClippedSums
 from dpfair.learners.design import Design
 from dpfair.learners.exact import MULTIPLIERS, NORMS, Grid
 from dpfair.learners.exact import logistic_sum as exact_logistic_sum
@@ -300,7 +301,7 @@ def descend(
     flat = _flat_clip(plan, objective)
     if plan.exact and flat is None:
         raise InputError("Exact arithmetic needs the logistic loss and one clipping norm.")
-    compiled = compiled and available()
+    compiled = compiled and can_compile()
     if flat is not None and plan.exact:
         grid = Grid.of(flat.norm, plan.noise_multiplier)
         units = grid.units(design)

@@ -33,7 +33,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfair import validate
-from dpfair.learners.compiled import available, exact_logistic_sum
+from dpfair.jit import can_compile
+from dpfair.learners.compiled import exact_logistic_sum
 from dpfair.learners.design import Design, bounded, chunks
 from dpfair.learners.logistic_table import logistic
 
@@ -97,7 +98,7 @@ def logistic_sum(
     ``compiled`` allows the compiled loop if numba is installed; it gives the very same integers.
     """
     parameters = bounded(parameters)
-    if compiled and available():
+    if compiled and can_compile():
         steps = (1 / grid.cell, 1 / grid.dense)
         return exact_logistic_sum(design, chosen, targets, parameters, limit, steps)
     rows, labels, p = design.take(chosen), targets[chosen], design.dense.shape[1]

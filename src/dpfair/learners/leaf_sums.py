@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfair.learners.compiled import available, in_threads, loop
+from dpfair.jit import can_compile
+from dpfair.learners.compiled import in_threads, loop
 from dpfair.learners.design import chunks
 from dpfair.learners.exact import integer_sums
 from dpfair.learners.logistic_table import logistic, logistic_table
@@ -57,7 +58,7 @@ def whole_leaf_sums(
     >>> whole_leaf_sums(np.array([0, 1, 1]), np.array([1, 0, 0]), np.zeros(3), 2, 0.125).tolist()
     [[4, -8], [1, 2]]
     """
-    if compiled and available():
+    if compiled and can_compile():
         given = (leaf, labels, odds, _CLIP, HESSIAN_SCALE, unit, logistic_table())
 
         def part(first: int, last: int) -> Int64:

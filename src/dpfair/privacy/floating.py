@@ -9,13 +9,13 @@ once. It differs from SciPy's by rounding only.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import cache
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from dpfair.jit import Compiled, can_compile
 
 __all__ = ["normal_numbers", "uniform_numbers"]
 
@@ -82,7 +82,7 @@ def normal_numbers(words: Words) -> Float64:
 
     Floating point: the grid of the outputs is that of :func:`uniform_numbers`, not of any data.
     """
-    if find_spec("numba") is None:
+    if not can_compile():
         from scipy import special  # decisions need no normal numbers, and no SciPy
 
         plain: Float64 = special.ndtri(uniform_numbers(words))
@@ -120,10 +120,6 @@ def _normal_loop(words: Any, result: Any) -> None:
 
 
 @cache
-def _compiled() -> Callable[..., None]:
-    from numba import njit
-
+def _compiled() -> Compiled:
     # Products and sums may be rounded at once: some processors have no such operation.
-    compiler = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
-    loop: Callable[..., None] = compiler(_normal_loop)
-    return loop
+    return Compiled(_normal_loop, {"contract"})

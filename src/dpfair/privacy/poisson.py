@@ -12,12 +12,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cache, lru_cache
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpfair.jit import Compiled, can_compile
 from dpfair.privacy.floating import Words, uniform_numbers
 
 __all__ = ["PoissonBatches"]
@@ -64,7 +64,7 @@ class PoissonBatches:
         self._table = _gap_table(self._per_log) if rate > _FREQUENT else None
         # The compiled loop expects at most one end of a batch between two heads.
         one_end = self._table is not None and _LEAST_LOG * self._per_log < population
-        self._compiled = one_end and find_spec("numba") is not None
+        self._compiled = one_end and can_compile()
         # The next batches, in reverse order; then the heads that are known of further ones, and
         # the last of them, counted from the first coin of the first of these batches.
         self._ready, self._heads, self._last = list[Int64](), np.empty(0, np.int64), -1
@@ -198,9 +198,5 @@ def _table_loop(
 
 
 @cache
-def _compiled() -> Callable[..., tuple[int, int, int]]:
-    from numba import njit
-
-    compiler = njit(cache=True, nogil=True, error_model="numpy")
-    loop: Callable[..., tuple[int, int, int]] = compiler(_table_loop)
-    return loop
+def _compiled() -> Compiled:
+    return Compiled(_table_loop)

@@ -20,7 +20,7 @@ _clipped_sum = descent.clipped_sum
 
 
 def _without_compiled_loop(*changes):
-    return patched((descent, "available", lambda: False), *changes)
+    return patched((descent, "can_compile", lambda: False), *changes)
 
 
 @mutant("gradients are not clipped", "replay logistic-sgd")
@@ -99,7 +99,7 @@ def _unclipped_residuals():
     def unclipped(labels, chance):
         return labels - chance, leaf_sums.HESSIAN_SCALE * chance * (1 - chance)
 
-    plain = (leaf_sums, "available", lambda: False)
+    plain = (leaf_sums, "can_compile", lambda: False)
     with patched(plain, (leaf_sums, "residuals_and_hessians", unclipped)):
         yield
 
