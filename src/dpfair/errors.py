@@ -61,7 +61,7 @@ class NoAnswerError(InputError):
 
 
 class NoRoomError(InputError):
-    """Temporary files need more room than there is."""
+    """Temporary files, or the journal of a job, need more room than there is."""
 
 
 class NoRuleError(InputError):

@@ -151,7 +151,7 @@ def test_a_fit_does_not_wait_for_workers_for_ever(folder, tmp_path, monkeypatch,
     ("options", "what_next"),
     [
         ((), ""),
-        (("--out", "m.dpfair"), "If the fit was charged, that is spent; dpfair ledger history"),
+        (("--out", "m.dpfair"), "If the job was charged, that is spent; dpfair ledger history"),
         (("--key", "job"), "it goes on after its last answer, charged once."),
     ],
 )

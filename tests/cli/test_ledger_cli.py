@@ -201,13 +201,13 @@ def test_history_lists_the_charges_and_cannot_steer_the_terminal(capsys, ledger,
 def test_history_tells_which_jobs_can_go_on(capsys, ledger, path):
     place = journal_place(path, "monday")
     place.write_bytes(b"")
-    assert "The job 'monday' has no result yet. Started again" in run(capsys, "history", path)[1]
+    assert "The job 'monday' has kept no result. Started again" in run(capsys, "history", path)[1]
     charges = run_json(capsys, "history", path)["charges"]
     assert [c["resumable"] for c in charges] == [True, False]
     ledger.keep("monday", b"the result")
     assert not place.exists()
     place.write_bytes(b"")  # the process was killed before it removed the journal
-    assert "no result" not in run(capsys, "history", path)[1]
+    assert "kept no result" not in run(capsys, "history", path)[1]
 
 
 def test_verify_finds_a_ledger_in_order(capsys, ledger, path):

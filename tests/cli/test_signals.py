@@ -80,7 +80,7 @@ def test_a_process_that_is_ended_leaves_no_temporary_files(name, fitting, tmp_pa
     ("options", "left"),
     [
         (["--key", "job"], "Start the same command again: it goes on"),
-        (["--out", "m.dpfair"], "A fit with --key goes on instead."),
+        (["--out", "m.dpfair"], "With --key, a job like this goes on instead."),
         (["--out", "m.dpfair", "--method", "boosting"], "a.ledger tells.\n"),
         (["--key", "job", "--method", "boosting"], "a.ledger tells.\n"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import errno
 import json
 import os
 import pickle
@@ -28,7 +29,7 @@ from dpfair import (
     Schema,
 )
 from dpfair.data.records import Records
-from dpfair.errors import LedgerTamperedError, PaidBeforeError
+from dpfair.errors import LedgerTamperedError, NoRoomError, PaidBeforeError
 from dpfair.privacy.journal import Journal, journal_place
 from dpfair.privacy.noise import Noise, noise_from
 
@@ -151,6 +152,58 @@ def test_answers_are_on_the_disk_before_the_fit_ends(path, monkeypatch):
     journaled(METHODS["fair"], path).fit(*make_loans(500))
     place = journal_place(path, "job")
     assert sizes[sizes.index("certified") - 1] == place.stat().st_size
+
+
+class Filling:
+    """A file on a disk that is full after some lines."""
+
+    def __init__(self, file, lines):
+        self._file, self._lines = file, lines
+
+    def __getattr__(self, name):
+        return getattr(self._file, name)
+
+    def write(self, line):
+        self._lines -= 1
+        if self._lines < 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return self._file.write(line)
+
+
+def test_a_full_disk_says_that_the_job_can_go_on(path, monkeypatch):
+    opened = os.fdopen
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fdopen", lambda *file, **how: Filling(opened(*file, **how), 6))
+        with pytest.raises(NoRoomError, match=r"No space left on device.*same key, and it goes on"):
+            journaled(METHODS["logistic"], path).fit(*make_loans(300))
+    assert len(LedgerFile(path).entries) == 1
+    with goes_on:
+        journaled(METHODS["logistic"], path).fit(*make_loans(300))
+
+
+def test_what_cannot_be_put_on_the_disk_is_an_error_of_the_journal(path, monkeypatch):
+    def failing(descriptor):
+        raise OSError(errno.EIO, "Input/output error")
+
+    journal = Journal(journal_place(path, "job"), new=True)
+    monkeypatch.setattr(os, "fsync", failing)
+    with pytest.raises(NoRoomError, match="Input/output error"):
+        journal.sync()
+    journal.close()
+
+
+def test_two_payments_of_a_job_charge_it_once(path):
+    """Another process may pay between the check of a job and its charge."""
+    model, schema = journaled(METHODS["logistic"], path), Schema.from_dict(LOANS)
+    first, second = (model.payment(model.plan(schema), schema) for _ in range(2))
+    first.pay()
+    first.close()
+    lines = journal_place(path, "job").read_bytes()
+    with pytest.raises(PaidBeforeError):
+        second.pay()
+    second.close()
+    assert journal_place(path, "job").read_bytes() == lines
+    assert len(LedgerFile(path).entries) == 1
 
 
 def test_a_model_of_a_job_can_be_copied_and_draws_further_bytes(path):

@@ -21,6 +21,7 @@ from dpfair.cli.options import (
 from dpfair.cli.output import check_writable, print_account, print_json, say
 from dpfair.cli.progress import working
 from dpfair.cli.schemas import refuse_unreviewed
+from dpfair.cli.stopping import saying_what_is_left, what_is_left
 from dpfair.cli.tables import inputs_of, read_data
 from dpfair.files import write_file
 
@@ -89,7 +90,7 @@ def discover(
     else:
         with working("reading the records"):
             frame = read_data(data, declared.file)
-        with working("counting"):
+        with working("counting"), saying_what_is_left(what_is_left(to)):
             found = job.find(frame, to, seed)
         keep_numbers(to, found.to_dict())
     if out is not None:

@@ -21,6 +21,7 @@ from dpfair.cli.options import (
 )
 from dpfair.cli.output import print_json, say
 from dpfair.cli.progress import counting_rows, working
+from dpfair.cli.stopping import saying_what_is_left, what_is_left
 from dpfair.cli.tables import (
     files_in_parts,
     names_several,
@@ -94,7 +95,7 @@ def evaluate(
             with working("reading the records"):
                 frame = read_data(data, fitted.schema_.file)
             table, labels = table_and_labels(frame, fitted.schema_, unit)
-        with working("deciding"):
+        with working("deciding"), saying_what_is_left(what_is_left(to)):
             paid = evaluate_privately(fitted, table, labels, epsilon=private_epsilon, ledger=to)
         try:
             keep_numbers(to, paid.to_json())

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import secrets
-import signal
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -48,6 +45,7 @@ from dpfair.cli.schemas import (
     stop_with,
     with_columns,
 )
+from dpfair.cli.stopping import saying_what_is_left, what_is_left
 from dpfair.cli.tables import (
     files_in_parts,
     inputs_of,
@@ -237,8 +235,8 @@ def fit(
     elif payer is not None and out is None and key is None:
         raise InputError("With --ledger, give --out or --key, or what is paid for would be lost.")
     else:
-        left = _what_is_left(payer, model)
-        with _saying(left), workers(dask, if_lost=left) as client:
+        left = what_is_left(payer, goes_on=model.in_parts)
+        with saying_what_is_left(left), workers(dask, if_lost=left) as client:
             _fit(model, plan, declared, data, size, frame, payer, client)
     _write(model, out, report)
     if as_json:
@@ -286,27 +284,6 @@ def _name_and_text(promise: str) -> tuple[str, str]:
     """A line of the certificate in two parts; one without a name is all text."""
     name, _, text = promise.partition(": ")
     return (name, text) if text and len(name) <= LONGEST_NAME else ("", promise)
-
-
-def _what_is_left(payer: ChargeTo | None, model: PrivateClassifier) -> str:
-    """What to do when a fit was stopped or its cluster lost, which may be after the charge."""
-    if payer is None:
-        return ""
-    if payer.key is not None and model.in_parts:
-        return "Start the same command again: it goes on after its last answer, charged once."
-    spent = f"If the fit was charged, that is spent; dpfair ledger history {payer.path} tells."
-    return f"{spent} A fit with --key goes on instead." if model.in_parts else spent
-
-
-@contextmanager
-def _saying(left: str) -> Iterator[None]:
-    """Say what is left when somebody stops the fit."""
-    try:
-        yield
-    except (KeyboardInterrupt, SystemExit) as error:
-        stopped = error if isinstance(error, SystemExit) else SystemExit(128 + signal.SIGINT)
-        stopped.add_note(left)
-        raise stopped from None
 
 
 def _earlier(

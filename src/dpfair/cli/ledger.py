@@ -173,8 +173,8 @@ def history(file: File, as_json: AsJson = False) -> None:
     print_table(headings, rows, plain)
     for key in resumable:
         print(
-            f"The job {printable(key)!r} has no result yet. Started again with its key, it goes on "
-            "and is not charged again."
+            f"The job {printable(key)!r} has kept no result. Started again with its key, it goes "
+            "on and is not charged again."
         )
 
 

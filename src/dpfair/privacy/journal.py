@@ -30,7 +30,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from dpfair.errors import InputError, LedgerTamperedError
+from dpfair.errors import InputError, LedgerTamperedError, NoRoomError
 from dpfair.files import lock_file, sync_folder
 from dpfair.privacy.draw import Question
 from dpfair.privacy.event_json import event_to_json
@@ -129,12 +129,19 @@ class Journal:
             raise InputError("The job cannot be continued here: it asks something else, or forked.")
         body = json.dumps([about, content])
         line = f"{self._chained(body)} {body}\n".encode()
-        if self._file.write(line) != len(line):
-            raise InputError("The journal of the job could not be written: the disk may be full.")
+        try:
+            written = self._file.write(line)
+        except OSError as error:
+            raise _unwritten(error.strerror) from error
+        if written != len(line):
+            raise _unwritten("the disk may be full")
 
     def sync(self) -> None:
         """Wait until everything that was written is on the disk."""
-        os.fsync(self._file.fileno())
+        try:
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            raise _unwritten(error.strerror) from error
 
     def close(self) -> None:
         """Release the file; it stays where it is."""
@@ -166,6 +173,10 @@ class Journal:
     def _chained(self, body: str) -> str:
         self._hash = hashlib.sha256(f"{self._hash} {body}".encode()).hexdigest()
         return self._hash
+
+
+def _unwritten(why: str | None) -> NoRoomError:
+    return NoRoomError(f"The journal of the job could not be written: {why}.")
 
 
 class JournaledNoise(Noise):

@@ -64,6 +64,15 @@ def test_equal_events_share_what_is_left():
                 receipt.draw(event)
 
 
+def test_each_event_of_a_receipt_has_its_own_noise():
+    events = {size: step_event(size, 1.0) for size in (1.0, 50.0)}
+    paid = ComposedDpEvent([SelfComposedDpEvent(event, 2) for event in events.values()])
+    receipt = Receipt(paid, Noise(1))
+    for size in (1.0, 50.0, 1.0, 50.0):
+        noisy = receipt.draw(events[size]).gaussian(np.zeros(4000), 1.0)
+        assert noisy.std() == pytest.approx(size, rel=0.1)
+
+
 def test_one_table_per_draw():
     draw = pay(Ledger(1, DELTA), table(1)).draw(table(1))
     assert len(draw.discrete_laplace([3, 4, 5])) == 3
