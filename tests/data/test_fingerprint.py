@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -69,6 +70,27 @@ def test_one_group_changes_it(schema):
     sexes = X["sex"].to_list()
     sexes[300] = "m" if sexes[300] == "f" else "f"
     assert marked(X.with_columns(sex=pl.Series(sexes)), y, schema) != marked(X, y, schema)
+
+
+def test_a_value_out_of_bounds_is_not_the_bound():
+    (X, y), schema = make_loans(500), Schema.from_dict(LOANS)
+    place = pl.int_range(pl.len()) == 300
+    one, two = (
+        X.with_columns(income=pl.when(place).then(value).otherwise("income"))
+        for value in (100.0, 250.0)
+    )
+    assert marked(one, y, schema) != marked(two, y, schema)
+
+
+def test_persons_change_it(schema):
+    X, _ = loans()
+    records, persons = encode(X, schema), np.arange(500) // 2
+    one, two = (
+        fingerprint(schema, KEY, replace(records, units=np.array([f"p{i}" for i in units])))
+        for units in (persons, np.roll(persons, 1))
+    )
+    assert one[0] == two[0]
+    assert one[1] != two[1]
 
 
 def test_order_labels_and_the_key_change_it(schema):

@@ -34,8 +34,9 @@ def fingerprint(schema: Schema, key: bytes, records: Records) -> list[NDArray[An
     for start in range(0, len(records), _AT_ONCE):
         some = records.take(slice(start, start + _AT_ONCE))
         columns = [some.places, some.groups.astype(np.uint64), *map(number_words, some.numeric)]
-        if some.labels is not None:
-            columns.append(some.labels.astype(np.uint64))
+        for marks in (some.labels, some.irregular):
+            if marks is not None:
+                columns.append(marks.astype(np.uint64))
         rows = [np.column_stack(columns)]
         if some.units is not None:
             rows.append(text_rows(some.units.tolist()))
