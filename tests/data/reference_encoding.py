@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+from decimal import Decimal
 
 import numpy as np
 
@@ -46,6 +47,9 @@ def days(values, form):
 def word(value):
     if isinstance(value, str):
         return plain_text(str(value))
+    if isinstance(value, Decimal) and value.is_finite() and abs(value.adjusted()) < 400:
+        whole = value == value.to_integral_value()
+        return str(int(value)) if whole else f"{value:f}".rstrip("0")
     if isinstance(value, (float, np.floating)):
         found = float(value)
         if math.isnan(found):

@@ -29,6 +29,9 @@ from dpfair.data.numbers import numbers
 from dpfair.data.schema import Schema
 from dpfair.data.words import as_words
 
+# As many as data bases have.
+DIGITS = "0.12345678901234567890123456789012345678"
+
 
 def test_labels_of_any_type():
     outcome = Levels("y", ("0", "1"))
@@ -79,6 +82,12 @@ def test_times_are_the_same_words_everywhere():
         (-(10**5000), None, -math.inf),
         (decimal.Decimal("sNaN"), None, math.nan),
         (decimal.Decimal("NaN"), None, math.nan),
+        (decimal.Decimal("2.00"), "2", 2),
+        (decimal.Decimal("-0.00"), "0", 0),
+        (decimal.Decimal("1E+2"), "100", 100),
+        (decimal.Decimal("-1.50"), "-1.5", -1.5),
+        (decimal.Decimal(f"{DIGITS}00"), DIGITS, float(DIGITS)),
+        (decimal.Decimal("1E+999999999"), "1E+999999999", math.inf),
         (dt.date(2020, 1, 2), "2020-01-02", math.nan),
         (dt.timedelta(1), "1 day, 0:00:00", math.nan),
         (1j, "1j", math.nan),

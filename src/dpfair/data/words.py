@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -51,6 +52,9 @@ class Words:
         return [table[place] for place in self.places.tolist()]
 
 
+# Digits of a decimal number; those of data bases have 38 at most.
+_LONGEST = 400
+
 _NO_WORDS = Words((), np.empty(0, np.int32))
 
 
@@ -90,10 +94,10 @@ def _enum(listed: tuple[str, ...]) -> pl.Enum | None:
 
 
 def as_words(values: Any) -> Words:
-    """The words of a column; 1, 1.0 and "1" are one word.
+    """The words of a column; 1, 1.0, Decimal("1.00") and "1" are one word.
 
-    >>> as_words([1, None, 2]).texts()
-    ['1', None, '2']
+    >>> as_words([1, None, 2, Decimal("2.00")]).texts()
+    ['1', None, '2', '2']
     """
     found = distinct(values)
     written = [_word(value) for value in found.values]
@@ -114,6 +118,9 @@ def _word(value: Any) -> str | None:
         if math.isnan(number):
             return None
         return str(int(number)) if number.is_integer() else str(number)
+    if isinstance(value, Decimal) and value.is_finite() and abs(value.adjusted()) < _LONGEST:
+        text = f"{value:f}" if value else "0"
+        return text.rstrip("0").rstrip(".") if "." in text else text
     try:
         return None if value is None or value != value else plain_text(str(value))  # NaT
     except Exception:  # such as pandas.NA, an array or an integer of 5000 digits
