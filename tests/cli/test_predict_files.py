@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import json
 import os
-import tempfile
 from contextlib import contextmanager
 
 import polars as pl
@@ -231,7 +230,7 @@ def test_ids_of_files_of_several_types_stay_themselves(
 
 
 def test_no_temporary_file_outlives_the_command(folder, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     assert run(capsys, "predict", folder / "fair.dpfair", folder / "strange.csv")[0] == 0
     assert not list(tmp_path.iterdir())
 

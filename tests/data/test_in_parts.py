@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 import tracemalloc
 from itertools import pairwise
 
@@ -100,7 +99,7 @@ def temporary(tmp_path, monkeypatch):
     """The folder of temporary files."""
     place = tmp_path / "temporary"
     place.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(place))
+    monkeypatch.setenv("TMPDIR", str(place))
     return place
 
 

@@ -8,6 +8,7 @@ import signal
 import stat
 import subprocess
 import sys
+import tempfile
 
 import pytest
 
@@ -132,6 +133,11 @@ def test_a_folder_that_cannot_be_listed_will_do(tmp_path, monkeypatch):
 
 def test_records_are_not_kept_elsewhere_than_named(tmp_path, monkeypatch):
     """A program that cannot write to TMPDIR usually takes another folder."""
-    monkeypatch.setenv("TMPDIR", str(tmp_path / "missing"))
-    with pytest.raises(NoRoomError, match="missing, which is no folder"):
-        Workspace()
+    (tmp_path / "file").touch()
+    for name in ("missing", "file"):
+        monkeypatch.setenv("TMPDIR", str(tmp_path / name))
+        with pytest.raises(NoRoomError, match=f"{name}, which is no folder"):
+            Workspace()
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", "/")  # where Python has found room before
+    assert Workspace().folder.parent == tmp_path

@@ -83,9 +83,11 @@ class Workspace:
 def _system_folder() -> Path:
     """The system's folder of temporary files; an error rather than another one than was named."""
     named = os.environ.get("TMPDIR")
-    if named and not os.access(named, os.W_OK):
+    if not named:
+        return Path(tempfile.gettempdir())
+    if not (os.path.isdir(named) and os.access(named, os.W_OK | os.X_OK)):
         raise NoRoomError(f"TMPDIR names {named}, which is no folder that can be written to.")
-    return Path(tempfile.gettempdir())
+    return Path(named)  # which Python would replace if it is full
 
 
 @contextmanager
