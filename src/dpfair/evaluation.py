@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from dpfair import validate
-from dpfair.data.containers import column_name
+from dpfair.data.containers import column_name, column_names, get_column
 from dpfair.data.encode import level_codes
 from dpfair.data.table_files import TableFiles
 from dpfair.errors import InputError
@@ -58,9 +59,10 @@ def evaluate(
     one; ``floor`` is the mean parity gap that a perfectly fair rule would show on as many records.
     Records of an undeclared group or label are left out and counted; ``strict`` refuses them.
 
-    ``X`` may be a :class:`~dpfair.data.table_files.TableFiles`, with the labels in the column that
-    the schema names.
+    ``X`` may be a :class:`~dpfair.data.table_files.TableFiles`. Without ``y``, labels are read from
+    the column of the schema.
     """
+    check_is_fitted(model)
     counts = DecisionCounts(model)
     for records, labels in _labelled(model, X, y, sensitive_features):
         counts.add(records, labels)
@@ -71,11 +73,13 @@ def _labelled(
     model: PrivateClassifier, X: Any, y: Any, sensitive_features: Any
 ) -> Iterator[tuple[Any, Any]]:
     """Records with their labels; those of files some after the others."""
+    label = model.schema_.label.name
     if not isinstance(X, TableFiles):
-        yield model.records_of(X, sensitive_features), y
+        records = model.records_of(X, sensitive_features)
+        yield records, get_column(X, label) if y is None and label in column_names(X) else y
         return
     refuse_apart(X, y, sensitive_features)
-    label = model.schema_.label.name
+    X.check_truth_values(model.schema_)
     for table in model.tables_of(X, label):
         yield model.records_of(table), table[label]
 
@@ -196,6 +200,7 @@ def evaluate_privately(
     relation, and is charged to ``ledger``. Records of an undeclared group or label have cells of
     their own. Everything else follows from the table.
     """
+    check_is_fitted(model)
     plan, unit = _plan(model, epsilon), None
     if model.unit is not None:
         if isinstance(X, TableFiles):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import polars as pl
 import pytest
 from sample_tables import LOANS, make_loans
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 
 from dpfair import (
     BlockLearner,
@@ -95,6 +98,26 @@ def test_evaluation_that_pays(fitted, files, table):
     one = evaluate_privately(fitted, files, epsilon=1, random_state=3)
     two = evaluate_privately(fitted, table, table["repaid"], epsilon=1, random_state=3)
     assert one.to_json() == two.to_json()
+
+
+def test_labels_inside_a_table_need_not_be_given(fitted, table):
+    assert evaluate(fitted, table) == evaluate(fitted, table.drop("repaid"), table["repaid"])
+    with pytest.raises(InputError, match="requires y to be passed"):
+        evaluate(fitted, table.drop("repaid"))
+
+
+@pytest.mark.parametrize("ask", [evaluate, partial(evaluate_privately, epsilon=1)])
+def test_an_unfitted_model_is_refused(ask, files):
+    with pytest.raises(NotFittedError):
+        ask(fair(), files)
+
+
+def test_truth_values_that_are_not_declared_cost_nothing(fitted, files, table, tmp_path):
+    ledger = LedgerFile.create(tmp_path / "a.ledger", 3, 1e-5)
+    table[500:].with_columns(repaid=pl.col("repaid") == "yes").write_parquet(files.paths[1])
+    with pytest.raises(InputError, match="has the values true and false"):
+        evaluate_privately(fitted, files, epsilon=1, ledger=ledger.path)
+    assert len(ledger.entries) == 0
 
 
 def test_files_that_cannot_be_read_cost_nothing(fitted, files, tmp_path):

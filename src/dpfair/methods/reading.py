@@ -13,6 +13,7 @@ from dpfair.data.containers import column_name, column_names, get_column, row_co
 from dpfair.data.encode import encode, level_codes, unit_texts
 from dpfair.data.records import Records
 from dpfair.data.schema import Schema
+from dpfair.errors import InputError
 from dpfair.methods.divided import divided_records, divided_schema, is_divided
 from dpfair.methods.inputs import (
     check_table,
@@ -72,6 +73,11 @@ class TableReader(Parameters):
 
     def _new_table(self, X: Any, sensitive_features: Any) -> Any:
         check_is_fitted(self)
+        if is_divided(X):
+            raise InputError(
+                "Expected a table in memory; the partitions of a Dask data frame are decided by "
+                "map_partitions (docs/large_tables.md)."
+            )
         table = check_table(self, X, reset=False, by_name=self._declares_columns)
         return self._named(table, self.schema_, sensitive_features)
 

@@ -7,6 +7,7 @@ import os
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import chain
 from types import SimpleNamespace
 from weakref import WeakSet
@@ -16,7 +17,7 @@ import pytest
 from data.cluster.fitting import FEW, in_dask
 
 from dpfair import InputError
-from dpfair.data.dask_parts import OnWorkers, _answers, _placed
+from dpfair.data.dask_parts import OnWorkers, _answers, _placed, _total
 from dpfair.data.dask_shares import equal_shares
 from dpfair.data.in_parts import InParts
 from dpfair.data.records import Records
@@ -85,6 +86,22 @@ class TestShares:
             found = asyncio.run(_answers(asked, [*"abcdef"], worker))
         assert {*found} == {*"abcdef"}
         assert max(found.values()) <= 4  # a thread lets go of a share a little later
+
+    def test_two_runs_of_a_question_take_turns(self):
+        """Dask may give up a task that still runs. Both would change what is kept of records."""
+        records = Records.of_arrays(*np.zeros((2, 9, 1)), np.arange(9))
+        looking = Counter()
+
+        def measure(records):
+            looking["now"] += 1
+            looking["most"] = max(looking["most"], looking["now"])
+            time.sleep(0.05)
+            looking["now"] -= 1
+            return [np.zeros(1)]
+
+        with ThreadPoolExecutor(2) as threads:
+            list(threads.map(partial(_total, measure), [InParts([records])] * 2))
+        assert looking["most"] == 1
 
     def test_an_error_of_a_measure_is_raised(self, encoded):
         def broken(records):
