@@ -7,7 +7,6 @@ no folder can be written to, what is compiled is not kept for later processes.
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable
 from functools import cache
 from importlib.util import find_spec
@@ -49,7 +48,7 @@ class Compiled:
     def __call__(self, *arguments: Any) -> Any:
         try:
             return self._compiled(*arguments)
-        except (OSError, EOFError, pickle.PickleError):
+        except (OSError, EOFError):
             # What is kept could not be written, or read: the function itself has not begun.
             self._compiled = self._new(kept=False)
             return self._compiled(*arguments)

@@ -27,7 +27,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 for number in (signal.SIGTERM, signal.SIGHUP):
     signal.signal(number, signal.SIG_IGN if "ignored" in sys.argv else signal.SIG_DFL)
 before = signal.getsignal(signal.SIGTERM)
-PrivateClassifier.learn = lambda *_: print("learning", flush=True) or time.sleep(60)
+PrivateClassifier.learn = lambda *_: [print("learning", flush=True), *map(time.sleep, [0.1] * 600)]
 sys.argv = [arg for arg in sys.argv if arg != "ignored"]
 cli.main()
 """
