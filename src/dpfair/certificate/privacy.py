@@ -32,6 +32,7 @@ __all__ = [
     "SEEDED_DISCOVERY",
     "PrivacyClaim",
     "arithmetic_of",
+    "contradicts",
     "counted_records",
 ]
 
@@ -158,6 +159,17 @@ def _inside(leaf: DpEvent) -> Iterator[DpEvent]:
     if isinstance(leaf, (RepeatAndSelectDpEvent, PoissonSampledDpEvent)):
         return _inside(leaf.event)
     return iter([leaf])
+
+
+def contradicts(declared: int, counted: int, error: int) -> bool:
+    """Whether a declared number of records is not the one that was counted.
+
+    A right one is practically never further away than twice the ``error``, six standard deviations.
+
+    >>> contradicts(45_222, 45_190, 60), contradicts(75_000, 599_724, 900)
+    (False, True)
+    """
+    return abs(declared - counted) > 2 * error
 
 
 def counted_records(release: Release, share: float, rows_per_unit: int) -> tuple[int, int]:

@@ -26,6 +26,7 @@ from dpfair.certificate.privacy import (
     SEEDED_DISCOVERY,
     PrivacyClaim,
     arithmetic_of,
+    contradicts,
     counted_records,
 )
 from dpfair.certificate.search import search_of, winners_certificate
@@ -342,9 +343,16 @@ class PrivateClassifier(
             raise NoRoomError(f"{error} {payment.after_failure}".strip()) from None
         finally:
             payment.close()
-        if self._declared_records() is None:
-            privacy = self.certificate_.privacy
+        privacy, declared = self.certificate_.privacy, self._declared_records()
+        if declared is None or privacy.records != declared:
             self._warn_delta(privacy.records, privacy.records_error)
+        if declared is not None and privacy.records != declared:
+            warn(
+                f"The schema declares rows = {declared}, and the noisy counts show about "
+                f"{privacy.records} records, by which the certificate judges delta. rows is the "
+                "size of the whole table.",
+                WeakPrivacyWarning,
+            )
 
     def learn(self, records: Any, run: Run) -> None:
         """Train on encoded records by a plan that is paid for, and certify."""
@@ -417,9 +425,13 @@ class PrivateClassifier(
             public.append(f"{schema.discovery} (which adds to the cost)")
         records, error = self._declared_records(), 0
         # A search counts on a part of the records that its winner does not know.
-        if records is None and "count" in self.plan_ and search_of(self.ledger_) is None:
+        if "count" in self.plan_ and search_of(self.ledger_) is None:
             share = self.plan_.share("count")
-            records, error = counted_records(self.release_, share, self.rows_per_unit)
+            counted = counted_records(self.release_, share, self.rows_per_unit)
+            if records is None or contradicts(records, *counted):
+                if records is not None:
+                    public[-1] += f", although the counts show about {counted[0]}"
+                records, error = counted
         return PrivacyClaim.from_ledger(
             self.ledger_,
             protects=self.plan_.protects,

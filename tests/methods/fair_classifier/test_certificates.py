@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from sample_tables import LOANS
 
-from dpfair import PrivateFairClassifier
+from dpfair import PrivateFairClassifier, Schema, load_model, save_model
 from dpfair.certificate import Certificate
+from dpfair.errors import WeakPrivacyWarning
 from dpfair.fairness.metrics import group_values
 from dpfair.fairness.notions import NOTIONS
 from dpfair.fairness.release import REUSED
@@ -14,6 +16,22 @@ from dpfair.fairness.release import REUSED
 def test_the_printed_confidence_is_not_rounded_up(loans, loan_schema):
     model = PrivateFairClassifier(2, schema=loan_schema, confidence=0.995).fit(*loans)
     assert "with 99.5% confidence" in str(model.certificate_)
+
+
+def test_a_number_of_rows_that_the_counts_contradict_judges_nothing(loans, tmp_path):
+    """A schema that was drafted from one of several files declares the rows of that file."""
+    small = Schema.from_dict(LOANS | {"rows": 300})
+    with pytest.warns(WeakPrivacyWarning, match="declares rows = 300, and the noisy counts show"):
+        model = PrivateFairClassifier(4, delta=1e-3, schema=small).fit(*loans)
+    privacy = model.certificate_.privacy
+    assert privacy.records == pytest.approx(3000, abs=300)
+    assert privacy.judgement.grade == "weak"
+    assert "300 rows), although the counts show about" in str(model.certificate_)
+    loaded = load_model(save_model(model, tmp_path / "m.dpfair"))
+    assert str(loaded.certificate_) == str(model.certificate_)
+    right = Schema.from_dict(LOANS | {"rows": 3000})
+    privacy = PrivateFairClassifier(4, delta=1e-4, schema=right).fit(*loans).certificate_.privacy
+    assert (privacy.records, privacy.records_error) == (3000, 0)
 
 
 def test_the_certificate_survives_json(fitted):
