@@ -48,6 +48,16 @@ def test_marks_and_blanks_are_missing(rows):
     ]
 
 
+def test_values_of_another_unit_are_outside_of_the_bounds():
+    months, bounds = ("400", "a"), [("0", "a"), ("99", "a")]
+    said = "50% of the values of 'age' are outside of the bounds 0 to 99: is the unit right?"
+    assert found([months] * 10 + bounds * 5) == [said]
+    assert found([months] * 10, bounds * 5) == [said]
+    assert found([months] * 10 + bounds * 5 + [SOUND]) == []
+    assert found([months] * 9) == []  # too few to be strange
+    assert found(bounds * 20) == []
+
+
 def test_other_words_are_quoted_if_they_may_be():
     age, job = found([ODD] * 2 + [MARKED], quoting=True)
     assert age.startswith("67% of the values of 'age' are no number, such as 'five': the schema")

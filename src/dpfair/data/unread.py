@@ -1,4 +1,4 @@
-"""Columns of new records that say little, because their values are blank or cannot be read.
+"""Columns of new records that say little: values are blank, unreadable or beyond the bounds.
 
 For prediction only: there the records belong to whoever asks, so that they may be counted and
 quoted. Nothing of this may be told about training records, or about an evaluation that pays.
@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfair.data.columns import Categorical, Column
+from dpfair.data.columns import WIDEST, Categorical, Column, Numeric
 from dpfair.data.containers import get_column, select_columns, take_rows
-from dpfair.data.numbers import numbers
+from dpfair.data.facts import number_text
+from dpfair.data.numbers import column_numbers, numbers
 from dpfair.data.proposal.values import Values
 from dpfair.data.records import Records
 from dpfair.data.schema import Schema
@@ -25,6 +26,8 @@ _MANY = 0.5
 # Blank cells of fewer records than this are nothing strange.
 _FEWEST = 10
 _LISTED = 3
+# With fewer of them, nothing is to be said, so the values are not read again.
+_FEW_AT_BOUNDS = 0.25
 # So many different values are enough to know the most frequent ones.
 _MOST_WORDS = 100_000
 
@@ -36,11 +39,14 @@ class Unread:
         self.schema, self.rows = schema, 0
         self._blank_or_odd = Counter[str]()
         self._odd = Counter[str]()
+        self._outside = Counter[str]()
         self._words: dict[str, Counter[str]] = {c.name: Counter() for c in schema.columns}
 
     def add(self, table: Any, records: Records) -> None:
         """Count the rows of a table that follows; ``records`` are these rows, encoded."""
         self.rows += len(records)
+        for place, numeric in enumerate(self.schema.numeric):
+            self._outside[numeric.name] += _outside(numeric, place, table, self.schema, records)
         for column in self.schema.columns:
             rows = np.flatnonzero(_unread(column, self.schema, records))
             if not len(rows):
@@ -58,7 +64,12 @@ class Unread:
         ``quoting`` names the most frequent values that cannot be read: in a warning to whoever
         predicts, never in an error.
         """
-        sentences = []
+        sentences = [
+            f"{_share(outside, self.rows, column)} are outside of the bounds "
+            f"{' to '.join(map(number_text, column.bounds))}: is the unit right?"
+            for column in self.schema.numeric
+            if (outside := self._outside[column.name]) >= max(_MANY * self.rows, _FEWEST)
+        ]
         for column in self.schema.columns:
             unread, odd = self._blank_or_odd[column.name], self._odd[column.name]
             if unread < max(_MANY * self.rows, 1):
@@ -80,6 +91,20 @@ def _unread(column: Column, schema: Schema, records: Records) -> NDArray[np.bool
         # A column of which the fit found no category is not used.
         return np.asarray((codes == len(column.values)) & bool(column.values))
     return records.numeric[schema.numeric.index(column)].map(np.isnan)
+
+
+def _outside(column: Numeric, place: int, table: Any, schema: Schema, records: Records) -> int:
+    """How many values were moved to a bound."""
+    if column.bounds == WIDEST:
+        return 0
+    low, high = column.bounds
+    at_bounds = records.numeric[place].map(lambda values: (values == low) | (values == high))
+    rows = np.flatnonzero(at_bounds)
+    if len(rows) < _FEW_AT_BOUNDS * len(records):
+        return 0
+    some = get_column(take_rows(select_columns(table, [column.name]), rows), column.name)
+    found = column_numbers(some, column, schema.file)
+    return int(((found < low) | (found > high)).sum())
 
 
 def _odd(column_values: Any, column: Column, schema: Schema) -> Counter[str]:
