@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from dpfair import validate
-from dpfair.data.containers import column_name, column_names, get_column
+from dpfair.data.containers import column_name
 from dpfair.data.encode import level_codes
 from dpfair.data.table_files import TableFiles
 from dpfair.errors import InputError
@@ -25,7 +25,7 @@ from dpfair.fairness.release import HALF, Release, dependence_of
 from dpfair.fairness.undeclared import undeclared_shares
 from dpfair.methods.base import PrivateClassifier
 from dpfair.methods.divided import refuse_apart
-from dpfair.methods.inputs import label_column
+from dpfair.methods.inputs import inside_labels, label_column
 from dpfair.methods.limits import round_up_digits
 from dpfair.models.file import model_digest
 from dpfair.privacy.accountants import MAX_EPSILON
@@ -76,7 +76,7 @@ def _labelled(
     label = model.schema_.label.name
     if not isinstance(X, TableFiles):
         records = model.records_of(X, sensitive_features)
-        yield records, get_column(X, label) if y is None and label in column_names(X) else y
+        yield records, inside_labels(X, label) if y is None else y
         return
     refuse_apart(X, y, sensitive_features)
     X.check_truth_values(model.schema_)

@@ -90,8 +90,10 @@ def _place(path: Path) -> Path:
         place = path.resolve()
     except RuntimeError as error:  # links that lead to each other
         raise InputError(f"{path} cannot be written: its links lead nowhere.") from error
-    if place.is_dir() or not place.parent.is_dir():
-        raise InputError(f"{path} cannot be written: there is no directory for it, or it is one.")
+    if place.is_dir():
+        raise InputError(f"{path} cannot be written: it is a directory.")
+    if not place.parent.is_dir():
+        raise InputError(f"{path} cannot be written: there is no directory {place.parent}.")
     if place.exists():
         if not place.is_file():
             raise InputError(f"{path} cannot be written: it is no ordinary file.")

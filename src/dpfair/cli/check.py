@@ -113,7 +113,7 @@ def _levels_lines(what: str, levels: LevelsCheck) -> Iterator[str]:
     declared = ", ".join(f"{value} {count:,}" for value, count in levels.declared.items())
     yield f"{what:<10}  {levels.name}: {declared}"
     if levels.undeclared:
-        shown = [f"{v} {n:,}" for v, n in list(levels.undeclared.items())[:_LISTED]]
+        shown = [f"{v!r} {n:,}" for v, n in list(levels.undeclared.items())[:_LISTED]]
         more = ", ..." if len(levels.undeclared) > _LISTED else ""
         share = f"{levels.undeclared_share:.1%}"
         yield f"{'':<10}  undeclared ({share} of the records): {', '.join(shown)}{more}"

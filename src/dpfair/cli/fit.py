@@ -69,8 +69,8 @@ if TYPE_CHECKING:
 DELTA = 1e-5
 """Of a fit that no ledger pays for."""
 
-LONGEST_NAME = 20
-"""Of a line of the certificate, such as "Assumed public"."""
+LONGEST_NAME = 40
+"""Of a line of the certificate, such as "Found privately, within the budget"."""
 
 
 def fit(

@@ -58,11 +58,19 @@ def weak_promises(model: PrivateClassifier) -> list[str]:
 
 def advice(model: PrivateClassifier) -> list[str]:
     """What would make a weak certificate stronger, if it is weak; by released numbers only."""
+    from dpfair.fairness.undeclared import many_undeclared
+
     certificate = model.certificate_
     fairness = certificate.fairness
     weak = weak_promises(model)
     if fairness.mostly_undeclared or not weak:  # if so, the first thing to mend is the schema
         return []
+    kinds = [kind for kind, found in fairness.undeclared.items() if many_undeclared(*found)]
+    if kinds:  # nothing else makes the certificate stronger
+        return [
+            f"declare or correct the {' and '.join(kinds)} values that the schema does not have: "
+            "dpfair check shows them"
+        ]
     found = []
     if model.schema_.rows is None and model.unit is None:
         found.append(

@@ -121,7 +121,8 @@ def files_in_parts(
 
     several = names_several(data)
     if why_whole and (several or memory is not None):
-        raise InputError(f"{why_whole}: give one file, and leave out --memory.")
+        without = "" if memory is None else ", and leave out --memory"
+        raise InputError(f"{why_whole}: give one file{without}.")
     paths = data_files(data)
     if memory is not None and not paths:
         raise InputError(f"--memory is for files, and {data} is none: leave it out.")

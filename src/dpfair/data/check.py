@@ -194,7 +194,7 @@ def _groups(
 def _undeclared(found: LevelsCheck, problems: list[Problem], what: str) -> None:
     share = found.undeclared_share
     if not sum(found.declared.values()):
-        values = ", ".join(list(found.undeclared)[:5])
+        values = ", ".join(map(repr, list(found.undeclared)[:5]))
         text = f"No record has a declared {what} in {found.name!r}; the table has {values}."
         problems.append(Problem(text, serious=True))
     elif share > _MANY:

@@ -93,7 +93,7 @@ def _unit_errors(column: Numeric, numbers: NDArray[np.float64]) -> list[str]:
         return _far_from_found(column, float(np.median(numbers)))
     low, high = column.bounds
     median = float(np.median(numbers))
-    for factor in (1000, 100):
+    for factor in (100, 1000):
         if not low <= median <= high and low <= median / factor <= high and median != 0:
             return [
                 f"{column.name!r} has the median {number_text(median)}, beyond its bounds: values "

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from numbers import Integral
@@ -181,6 +182,9 @@ def _as_array(table: Any) -> NDArray[Any]:
         return table.array
     if hasattr(table, "tocsr"):
         raise InputError("Sparse data is not supported: expected a table with all its cells.")
+    if table is None or isinstance(table, (str, os.PathLike, Mapping)):
+        hint = "; TableFiles.named reads files" if isinstance(table, (str, os.PathLike)) else ""
+        raise InputError(f"Expected a table, got {type(table).__name__}{hint}.")
     array = plain_array(table)
     if isinstance(table, (list, tuple)) and (
         (array.dtype.kind in "OSU" and array.ndim in (1, 2))

@@ -35,6 +35,7 @@ __all__ = [
     "declared_schema",
     "free_name",
     "inferred_schema",
+    "inside_labels",
     "label_array",
     "label_classes",
     "label_column",
@@ -153,6 +154,16 @@ def label_column(y: Any, n: int) -> Any:
         return y
     labels = label_array(y, n)
     return column_array(y) if isinstance(y, (list, tuple)) and np.ndim(labels) == 1 else labels
+
+
+def inside_labels(table: Any, name: str) -> Any:
+    """The labels in the column that the schema names, as they were not given apart."""
+    if name not in column_names(table):
+        raise InputError(
+            "This estimator requires y to be passed, but the target y is None, and the table has "
+            f"no column {name!r}, which the schema names."
+        )
+    return get_column(table, name)
 
 
 def label_array(y: Any, n: int) -> NDArray[Any]:

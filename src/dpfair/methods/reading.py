@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from dpfair.data.containers import column_name, column_names, get_column, row_count
+from dpfair.data.containers import column_name, row_count
 from dpfair.data.encode import encode, level_codes, unit_texts
 from dpfair.data.records import Records
 from dpfair.data.schema import Schema
@@ -20,6 +20,7 @@ from dpfair.methods.inputs import (
     class_values,
     declared_schema,
     inferred_schema,
+    inside_labels,
     label_array,
     label_column,
     unreviewed,
@@ -104,8 +105,8 @@ class TableReader(Parameters):
             return self._records_in_parts(X, y)
         table = check_table(self, X, reset=True)
         schema = self._declared_schema(table, sensitive_features)
-        if y is None and schema is not None and schema.label.name in column_names(table):
-            y = get_column(table, schema.label.name)
+        if y is None and schema is not None:
+            y = inside_labels(table, schema.label.name)
         labels = label_column(y, row_count(table))
         if schema is None:
             assert not isinstance(self.sensitive, (list, tuple))

@@ -146,8 +146,8 @@ def _payment_check(model: PrivateClassifier, file: LedgerFile, learner: Any) -> 
         return Check(
             "payment",
             True,
-            f"{row} paid for such charges; which model they made is known only if the fit had a "
-            "--key",
+            f"{row} paid for such charges; which model they made is known only if the ledger kept "
+            "it: by fit --key, or in Python by LedgerFile.keep",
         )
     if not _same_release(model, kept, learner):
         return Check("payment", False, f"{row} paid for another model")
