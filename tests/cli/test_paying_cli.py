@@ -67,7 +67,7 @@ def test_a_dry_run_says_what_the_ledger_would_have_spent(folder, capsys):
     assert fit(capsys, "--out", "n.dpfair", epsilon="0.5")[0] == 0
     spent = LedgerFile("loans.ledger").spent
     assert told["spent_after"] == pytest.approx(spent)
-    assert f"{spent:.4f} of its 2 (at delta 1e-05) would then be spent. A next job" in out
+    assert f"{spent:.4f} of its 2 (at delta 1e-05) would then be spent. After it" in out
     assert "Nothing was charged, and none.csv was not read." in out
 
 

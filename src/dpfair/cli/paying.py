@@ -90,8 +90,8 @@ def planned_line(charge: dict[str, Any]) -> str:
     spent, after = charge["spent"], charge["spent_after"]
     return (
         f"The ledger {charge['file']} would pay {amount(after - spent)}: {amount(after)} of its "
-        f"{charge['epsilon']:g} (at delta {charge['delta']:g}) would then be spent. A next job may "
-        "cost less than the rest: dpfair ledger show tells how much."
+        f"{charge['epsilon']:g} (at delta {charge['delta']:g}) would then be spent. After "
+        "it, dpfair ledger show tells what a next job may cost."
     )
 
 

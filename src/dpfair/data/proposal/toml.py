@@ -30,8 +30,9 @@ Then write reviewed = true. Until then, every model that is fitted with this fil
 marked as not private.
 """
 _ROWS = """\
-The rows of all files of the data set, if that may be public: delete the # before it. A fit is then \
-planned for this size, and delta is compared with it. Without it the size is protected like any other fact.
+The rows of all files of the data set, if that may be public: delete the # before it. A fit is \
+then planned for this size, and delta is compared with it. Without it the size is protected like \
+any other fact.
 """
 _KINDS = """\
 Bounds and categories are left out: fit finds them privately, within its budget. State those that \
