@@ -419,19 +419,19 @@ class PrivateClassifier(
             unit = f"every person (column {self.unit_name!r})"
         # What was read off the records is listed as a leak, and not as public.
         public = [facts_phrase(schema, self.encodings)] if schema.reviewed else []
-        if schema.rows is not None:
-            public.append(f"the size of the data set ({schema.rows} rows)")
-        if schema.discovery is not None:
-            public.append(f"{schema.discovery} (which adds to the cost)")
-        records, error = self._declared_records(), 0
+        records, error, contradicted = self._declared_records(), 0, ""
         # A search counts on a part of the records that its winner does not know.
         if "count" in self.plan_ and search_of(self.ledger_) is None:
             share = self.plan_.share("count")
             counted = counted_records(self.release_, share, self.rows_per_unit)
-            if records is None or contradicts(records, *counted):
-                if records is not None:
-                    public[-1] += f", although the counts show about {counted[0]}"
+            if records is not None and contradicts(records, *counted):
+                contradicted = f", although the counts show about {counted[0]}"
+            if records is None or contradicted:
                 records, error = counted
+        if schema.rows is not None:
+            public.append(f"the size of the data set ({schema.rows} rows){contradicted}")
+        if schema.discovery is not None:
+            public.append(f"{schema.discovery} (which adds to the cost)")
         return PrivacyClaim.from_ledger(
             self.ledger_,
             protects=self.plan_.protects,

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from sample_tables import LOANS
 
 from dpfair import PrivateFairClassifier, Schema, load_model, save_model
 from dpfair.certificate import Certificate
+from dpfair.data.schema import EarlierCost
 from dpfair.errors import WeakPrivacyWarning
 from dpfair.fairness.metrics import group_values
 from dpfair.fairness.notions import NOTIONS
@@ -20,7 +23,7 @@ def test_the_printed_confidence_is_not_rounded_up(loans, loan_schema):
 
 def test_a_number_of_rows_that_the_counts_contradict_judges_nothing(loans, tmp_path):
     """A schema that was drafted from one of several files declares the rows of that file."""
-    small = Schema.from_dict(LOANS | {"rows": 300})
+    small = replace(Schema.from_dict(LOANS | {"rows": 300}), discovery=EarlierCost(0.1, 1e-6))
     with pytest.warns(WeakPrivacyWarning, match="declares rows = 300, and the noisy counts show"):
         model = PrivateFairClassifier(4, delta=1e-3, schema=small).fit(*loans)
     privacy = model.certificate_.privacy
