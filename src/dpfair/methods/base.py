@@ -350,7 +350,7 @@ class PrivateClassifier(
             warn(
                 f"The schema declares rows = {declared}, and the noisy counts show about "
                 f"{privacy.records} records, by which the certificate judges delta. rows is the "
-                "size of the whole table.",
+                "size of the whole data set.",
                 WeakPrivacyWarning,
             )
 

@@ -35,6 +35,10 @@ def test_a_number_of_rows_that_the_counts_contradict_judges_nothing(loans, tmp_p
     right = Schema.from_dict(LOANS | {"rows": 3000})
     privacy = PrivateFairClassifier(4, delta=1e-4, schema=right).fit(*loans).certificate_.privacy
     assert (privacy.records, privacy.records_error) == (3000, 0)
+    whole = Schema.from_dict(LOANS | {"rows": 4000})  # of which a part is fitted
+    certificate = PrivateFairClassifier(4, delta=1e-4, schema=whole).fit(*loans).certificate_
+    assert certificate.privacy.records == 4000
+    assert "although" not in str(certificate)
 
 
 def test_the_certificate_survives_json(fitted):
