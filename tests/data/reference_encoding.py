@@ -49,7 +49,7 @@ def word(value):
         return plain_text(str(value))
     if isinstance(value, Decimal) and value.is_finite() and abs(value.adjusted()) < 400:
         whole = value == value.to_integral_value()
-        return str(int(value)) if whole else f"{value:f}".rstrip("0")
+        return str(int(value)) if whole else str(value)
     if isinstance(value, (float, np.floating)):
         found = float(value)
         if math.isnan(found):

@@ -21,6 +21,7 @@ from sample_containers import (
     records,
     same,
 )
+from sample_tables import LOANS
 
 from dpfair.data.columns import Levels
 from dpfair.data.containers import get_column
@@ -39,6 +40,21 @@ def test_labels_of_any_type():
         assert level_codes(values, outcome).tolist() == [0, 1, 1]
     unknown = level_codes([math.nan, None, "", "2", True, -0.0], outcome)
     assert unknown.tolist() == [-1, -1, -1, -1, -1, 0]
+
+
+def test_decimals_are_the_values_that_a_schema_declares():
+    """As text, as in a CSV file, or as decimals, as in the data frame itself."""
+    rates = [decimal.Decimal("0.50"), decimal.Decimal("2.00"), None]
+    for declared in (("0.50", "2"), (decimal.Decimal("0.50"), decimal.Decimal("2.00"))):
+        column = {"name": "rate", "kind": "categorical", "values": list(declared)}
+        schema = Schema.from_dict(LOANS | {"columns": [column]})
+        for table in (
+            pl.DataFrame({"rate": pl.Series(rates, dtype=pl.Decimal(6, 2)), "sex": "f"}),
+            pa.table({"rate": pa.array(rates, pa.decimal128(6, 2)), "sex": ["f"] * 3}),
+            pd.DataFrame({"rate": pd.Series(rates, dtype=object), "sex": "f"}),
+        ):
+            [codes] = encode(table, schema).codes
+            assert codes.tolist() == [0, 1, 2]
 
 
 def test_times_are_the_same_words_everywhere():
@@ -85,8 +101,8 @@ def test_times_are_the_same_words_everywhere():
         (decimal.Decimal("2.00"), "2", 2),
         (decimal.Decimal("-0.00"), "0", 0),
         (decimal.Decimal("1E+2"), "100", 100),
-        (decimal.Decimal("-1.50"), "-1.5", -1.5),
-        (decimal.Decimal(f"{DIGITS}00"), DIGITS, float(DIGITS)),
+        (decimal.Decimal("-1.50"), "-1.50", -1.5),
+        (decimal.Decimal(f"{DIGITS}00"), f"{DIGITS}00", float(DIGITS)),
         (decimal.Decimal("1E+999999999"), "1E+999999999", math.inf),
         (dt.date(2020, 1, 2), "2020-01-02", math.nan),
         (dt.timedelta(1), "1 day, 0:00:00", math.nan),

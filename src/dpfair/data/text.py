@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 from dpfair.errors import SchemaError
 
-__all__ = ["check_text", "is_text", "plain_text", "text_of"]
+__all__ = ["check_text", "decimal_text", "is_text", "plain_text", "text_of"]
+
+# Digits of a decimal number; those of data bases have 38 at most.
+_LONGEST = 400
 
 
 def text_of(value: object) -> str:
@@ -15,6 +20,8 @@ def text_of(value: object) -> str:
     """
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
+    if isinstance(value, Decimal) and value.is_finite():
+        return decimal_text(value)
     if isinstance(value, (dict, list)) or value is None or value != value:
         raise SchemaError("Values of a column must be text or numbers.")
     return plain_text(str(value))
@@ -29,6 +36,16 @@ def plain_text(text: str) -> str:
     if text in ("True", "False", "TRUE", "FALSE"):
         return text.lower()
     return text[:-2] if text.endswith(".0") and text[:-2].lstrip("-").isdigit() else text
+
+
+def decimal_text(number: Decimal) -> str:
+    """A whole number as such; any other one as it is written, as in a file of text.
+
+    >>> decimal_text(Decimal("1.00")), decimal_text(Decimal("0.50"))
+    ('1', '0.50')
+    """
+    short = abs(number.adjusted()) < _LONGEST
+    return str(int(number)) if short and number == number.to_integral_value() else str(number)
 
 
 def is_text(value: object) -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfair.data.distinct import distinct, polars_texts
-from dpfair.data.text import plain_text
+from dpfair.data.text import decimal_text, plain_text
 
 if TYPE_CHECKING:
     import polars as pl
@@ -51,9 +51,6 @@ class Words:
         table = [*self.words, None]
         return [table[place] for place in self.places.tolist()]
 
-
-# Digits of a decimal number; those of data bases have 38 at most.
-_LONGEST = 400
 
 _NO_WORDS = Words((), np.empty(0, np.int32))
 
@@ -118,9 +115,8 @@ def _word(value: Any) -> str | None:
         if math.isnan(number):
             return None
         return str(int(number)) if number.is_integer() else str(number)
-    if isinstance(value, Decimal) and value.is_finite() and abs(value.adjusted()) < _LONGEST:
-        text = f"{value:f}" if value else "0"
-        return text.rstrip("0").rstrip(".") if "." in text else text
+    if isinstance(value, Decimal) and value.is_finite():
+        return decimal_text(value)
     try:
         return None if value is None or value != value else plain_text(str(value))  # NaT
     except Exception:  # such as pandas.NA, an array or an integer of 5000 digits
