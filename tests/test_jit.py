@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pickle import UnpicklingError
 
 import numpy as np
 import pytest
@@ -64,7 +65,7 @@ def test_without_a_folder_to_write_to_nothing_is_kept(monkeypatch):
 
 
 @needs_numba
-@pytest.mark.parametrize("error", [OSError("no space left"), EOFError()])
+@pytest.mark.parametrize("error", [OSError("no space left"), EOFError(), UnpicklingError()])
 @pytest.mark.parametrize("operation", ["save", "load"])
 def test_what_cannot_be_written_or_read_is_compiled_again(error, operation, monkeypatch):
     from numba import njit

@@ -48,8 +48,9 @@ class Compiled:
     def __call__(self, *arguments: Any) -> Any:
         try:
             return self._compiled(*arguments)
-        except (OSError, EOFError):
-            # What is kept could not be written, or read: the function itself has not begun.
+        except Exception:
+            # What is kept could not be written or read, or is damaged. A loop itself fails for want
+            # of memory only, before it changes anything.
             self._compiled = self._new(kept=False)
             return self._compiled(*arguments)
 
