@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 import pytest
+from sample_tables import LOANS
 
 from dpfair import Schema
 from dpfair.data import unread
@@ -56,6 +57,17 @@ def test_values_of_another_unit_are_outside_of_the_bounds():
     assert found([months] * 10 + bounds * 5 + [SOUND]) == []
     assert found([months] * 9) == []  # too few to be strange
     assert found(bounds * 20) == []
+
+
+def test_dates_outside_of_their_bounds_have_no_unit():
+    column = {"name": "day", "kind": "numeric", "date": "%Y-%m-%d"}
+    column |= {"bounds": ["2020-01-01", "2021-01-01"]}
+    schema = Schema.from_dict(LOANS | {"columns": [column]})
+    table = pl.DataFrame({"day": ["2023-05-05"] * 10, "sex": "f"})
+    unread = Unread(schema)
+    unread.add(table, encode(table, schema))
+    said = "100% of the values of 'day' are outside of the bounds 2020-01-01 to 2021-01-01."
+    assert unread.sentences() == [said]
 
 
 def test_other_words_are_quoted_if_they_may_be():

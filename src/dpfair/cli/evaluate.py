@@ -52,7 +52,7 @@ def evaluate(
         typer.Option(
             "--strict",
             help="Refuse DATA if a group or label is not declared, or if half of a column is "
-            "missing or cannot be read.",
+            "missing, cannot be read or is outside of its bounds.",
         ),
     ] = False,
     as_json: AsJson = False,

@@ -53,8 +53,8 @@ def predict(
         bool,
         typer.Option(
             "--strict",
-            help="Refuse DATA if a record has no decision, or if half of a column is missing or "
-            "cannot be read; write nothing.",
+            help="Refuse DATA if a record has no decision, or if half of a column is missing, "
+            "cannot be read or is outside of its bounds; write nothing.",
         ),
     ] = False,
     batch: Annotated[

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from dpfair.data.columns import WIDEST, Categorical, Column, Numeric
 from dpfair.data.containers import get_column, select_columns, take_rows
+from dpfair.data.dates import iso_date
 from dpfair.data.facts import number_text
 from dpfair.data.numbers import column_numbers, numbers
 from dpfair.data.proposal.values import Values
@@ -59,14 +60,13 @@ class Unread:
                 words.update(odd)
 
     def sentences(self, *, quoting: bool = False) -> list[str]:
-        """A sentence for every column of which at least half says nothing about the records.
+        """A sentence for every column of which at least half says little about the records.
 
         ``quoting`` names the most frequent values that cannot be read: in a warning to whoever
         predicts, never in an error.
         """
         sentences = [
-            f"{_share(outside, self.rows, column)} are outside of the bounds "
-            f"{' to '.join(map(number_text, column.bounds))}: is the unit right?"
+            f"{_share(outside, self.rows, column)} are {_beyond(column)}"
             for column in self.schema.numeric
             if (outside := self._outside[column.name]) >= max(_MANY * self.rows, _FEWEST)
         ]
@@ -105,6 +105,15 @@ def _outside(column: Numeric, place: int, table: Any, schema: Schema, records: R
     some = get_column(take_rows(select_columns(table, [column.name]), rows), column.name)
     found = column_numbers(some, column, schema.file)
     return int(((found < low) | (found > high)).sum())
+
+
+def _beyond(column: Numeric) -> str:
+    """What values outside of the bounds are."""
+    if column.date is not None:
+        first, last = map(iso_date, column.bounds)
+        return f"outside of the bounds {first} to {last}."
+    low, high = map(number_text, column.bounds)
+    return f"outside of the bounds {low} to {high}: is the unit right?"
 
 
 def _odd(column_values: Any, column: Column, schema: Schema) -> Counter[str]:
