@@ -181,6 +181,14 @@ def test_a_full_disk_says_that_the_job_can_go_on(path, monkeypatch):
         journaled(METHODS["logistic"], path).fit(*make_loans(300))
 
 
+def test_a_disk_that_is_full_before_the_charge_says_nothing_of_a_payment(path, monkeypatch):
+    opened = os.fdopen
+    monkeypatch.setattr(os, "fdopen", lambda *file, **how: Filling(opened(*file, **how), 0))
+    with pytest.raises(NoRoomError, match=r"No space left on device\.$"):
+        journaled(METHODS["logistic"], path).fit(*make_loans(300))
+    assert len(LedgerFile(path).entries) == 0
+
+
 def test_what_cannot_be_put_on_the_disk_is_an_error_of_the_journal(path, monkeypatch):
     def failing(descriptor):
         raise OSError(errno.EIO, "Input/output error")

@@ -166,7 +166,7 @@ class Payment:
         if self._file is None:
             return self._run
         if self._journaled is None:
-            row = self._file.charge(self._event, **self._how).row
+            self._run.ledger.row = self._file.charge(self._event, **self._how).row
         else:
             place = journal_place(self._file.path, self._how["key"])
             self._journal = Journal(place, new=not self.begun)
@@ -185,9 +185,9 @@ class Payment:
                 row = self._file.row_of(self._how["key"])
             else:
                 row = self._file.charge(self._event, **self._how).row
+            self._run.ledger.row = row
             self._journal.state("row", row)
             self._journaled.write_to(self._journal)
-        self._run.ledger.row = row
         return self._run
 
     def check_records(self, records: Any, fingerprint: Callable[[bytes, Any], Any]) -> None:
@@ -213,7 +213,7 @@ class Payment:
     @property
     def after_failure(self) -> str:
         """What a user has to know if the job fails after it was paid."""
-        if self._file is None:
+        if self._run.ledger.row is None:
             return ""
         if self._journaled is None:
             return "What was paid is spent; with a key, a job that failed can go on."
