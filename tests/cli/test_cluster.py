@@ -127,7 +127,7 @@ def test_no_schema_is_read_off_the_workers(folder, capsys):
     "address", ["tcp://127.0.0.1:1", "nowhere://x", "tls://127.0.0.1:1", "ucx://1", ""]
 )
 def test_nobody_answers(address, folder, monkeypatch, capsys):
-    monkeypatch.setattr("dpfair.cli.cluster._PATIENCE", "1s")
+    monkeypatch.setattr("dpfair.data.dask_parts.PATIENCE", "1s")
     given = fit_of(folder, folder / "loans.csv", "--dask", address)
     said = refused(capsys, *given)
     assert f"No Dask scheduler answers at {address!r}: expected local, or an address" in said
@@ -135,7 +135,7 @@ def test_nobody_answers(address, folder, monkeypatch, capsys):
 
 
 def test_a_fit_does_not_wait_for_workers_for_ever(folder, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("dpfair.data.dask_parts._PATIENCE", "0.2s")
+    monkeypatch.setattr("dpfair.data.dask_parts.PATIENCE", "0.2s")
     ledger = LedgerFile.create(tmp_path / "a.ledger", 10, 1e-5)
     with distributed.LocalCluster(n_workers=0, dashboard_address=None) as cluster:
         given = fit_of(folder, folder / "loans.csv", "--dask", cluster.scheduler_address)

@@ -97,7 +97,7 @@ def test_a_run_that_ends_its_workers_is_an_error(square, tmp_path):
 
 
 def test_a_cluster_without_workers_is_refused(square, monkeypatch, tmp_path):
-    monkeypatch.setattr("dpfair.data.dask_parts._PATIENCE", "0.2s")
+    monkeypatch.setattr("dpfair.data.dask_parts.PATIENCE", "0.2s")
     with (
         distributed.LocalCluster(n_workers=0, dashboard_address=None) as cluster,
         pytest.raises(InputError, match="no workers"),
@@ -107,6 +107,6 @@ def test_a_cluster_without_workers_is_refused(square, monkeypatch, tmp_path):
 
 
 def test_nobody_answers(monkeypatch, capsys):
-    monkeypatch.setattr("dpfair.cli.cluster._PATIENCE", "1s")
+    monkeypatch.setattr("dpfair.data.dask_parts.PATIENCE", "1s")
     sweep = ("benchmark", "credit", "--epsilon", 3, "--dask", "tcp://127.0.0.1:1")
     assert "No Dask scheduler answers" in refused(capsys, *sweep)

@@ -435,7 +435,7 @@ def test_the_claim_of_a_method_is_in_its_certificate(loans, loan_schema):
 
 
 def test_what_is_public_is_listed(fitted, loan_schema, loans):
-    assert "the size of the data set (3000 rows)" in fitted.certificate_.privacy.assumed_public
+    assert "the size of the data set (3,000 rows)" in fitted.certificate_.privacy.assumed_public
     assert fitted.certificate_.privacy.records == 3000
     unsized = Counts(2, schema=replace(loan_schema, rows=None), random_state=0).fit(*loans)
     assert not any("size" in fact for fact in unsized.certificate_.privacy.assumed_public)

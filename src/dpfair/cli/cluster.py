@@ -33,7 +33,6 @@ LOCAL = "local"
 PIECE = 1 << 27
 """How many bytes the rows of a piece may take, unless --memory states it."""
 
-_PATIENCE = "20s"
 
 DaskAddress = Annotated[
     str | None,
@@ -116,7 +115,7 @@ def _quiet() -> Iterator[None]:
 def _client(address: str) -> Iterator[Any]:
     from dask.distributed import Client
 
-    from dpfair.data.dask_parts import check_workers
+    from dpfair.data.dask_parts import PATIENCE, check_workers
 
     if address == LOCAL:
         client = local_workers()
@@ -125,7 +124,7 @@ def _client(address: str) -> Iterator[Any]:
         return
     try:
         with working(f"connecting to {address}"):
-            client = Client(address, timeout=_PATIENCE)
+            client = Client(address, timeout=PATIENCE)
     except Exception:  # OSError, and others that depend on the form of the address
         tls = "; tls:// needs certificates in the configuration of Dask (distributed.comm.tls)"
         raise InputError(

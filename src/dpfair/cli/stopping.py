@@ -28,7 +28,7 @@ def what_is_left(payer: ChargeTo | None, *, goes_on: bool = False) -> str:
 
 @contextmanager
 def saying_what_is_left(left: str) -> Iterator[None]:
-    """Add it to whatever ends the job: a signal, or an error of dpfair or the system."""
+    """Add it to whatever ends the job: ``dpfair.cli.run`` says it of a signal or a defect."""
     try:
         try:
             yield

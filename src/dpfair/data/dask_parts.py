@@ -24,9 +24,10 @@ from dpfair.data.records import Addends, Records
 from dpfair.data.threads import one_thread
 from dpfair.errors import InputError, warn
 
-__all__ = ["OnWorkers", "check_workers", "current_client"]
+__all__ = ["PATIENCE", "OnWorkers", "check_workers", "current_client"]
 
-_PATIENCE = "20s"
+PATIENCE = "20s"
+"""How long to wait for a cluster, and for its workers."""
 
 
 class OnWorkers:
@@ -158,7 +159,7 @@ def check_workers(client: Any) -> None:
         return
     try:
         # A cluster that adapts to its tasks starts workers when there is one.
-        client.submit(int, pure=False).result(timeout=_PATIENCE)
+        client.submit(int, pure=False).result(timeout=PATIENCE)
     except TimeoutError:
         address = client.scheduler.address
         raise InputError(

@@ -28,9 +28,6 @@ __all__ = ["ClippedSums", "exact_logistic_sum", "in_threads", "loop"]
 # With fewer rows per thread, starting it takes longer than what it saves.
 _ROWS_PER_THREAD = 1 << 16
 
-# The bytes that a processor reads from memory at once.
-_LINE = 64
-
 # Numbers that a processor multiplies at once: rows are padded, so that no number is left over.
 _TOGETHER = 8
 
@@ -77,10 +74,10 @@ class ClippedSums:
 
 def _rows_of(words: int, rows: int) -> NDArray[np.float32]:
     """Rows of so many words, of which the fewest possible cross the end of a cache line."""
-    line = _LINE // 4
+    line = loops.LINE // 4
     length = next((size for size in (2, 4, 8) if words <= size), -(-words // line) * line)
     room = np.zeros(rows * length + line, np.float32)
-    first = -room.ctypes.data % _LINE // 4
+    first = -room.ctypes.data % loops.LINE // 4
     return room[first : first + rows * length].reshape(rows, length)
 
 

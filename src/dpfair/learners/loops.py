@@ -17,6 +17,7 @@ import numpy as np
 from dpfair.learners.prefetch import prefetch
 
 __all__ = [
+    "LINE",
     "PER_UNIT",
     "REACH",
     "add_leaves",
@@ -28,8 +29,8 @@ __all__ = [
 
 _BLOCK, _SMALL = 256, 32
 
-# The bytes that a processor reads from memory at once.
-_LINE = 64
+LINE = 64
+"""The bytes that a processor reads from memory at once."""
 
 # The table of the logistic function: where it ends, and its points per unit. They are stated here
 # because numba keeps compiled loops until this file changes.
@@ -175,7 +176,7 @@ def sum_clipped(
     scores, labels, lengths = room[0], room[1], room[2]
     first, wholes = room[3].view(np.uint64), room[4].view(np.int64)
     length = 4 * (padded + 2 + joints)
-    half = length // (2 * _LINE) * _LINE
+    half = length // (2 * LINE) * LINE
     for start in range(0, count, _SMALL):
         size = min(_SMALL, count - start)
         fours = (size + 3) // 4 * 4
@@ -187,7 +188,7 @@ def sum_clipped(
             a, b, c, d = first[i], first[i + 1], first[i + 2], first[i + 3]
             if start + i + _SMALL + 3 < count:
                 later = start + i + _SMALL
-                for byte in range(0, half, _LINE):
+                for byte in range(0, half, LINE):
                     prefetch(rows, batch[later], byte)
                     prefetch(rows, batch[later + 1], byte)
                     prefetch(rows, batch[later + 2], byte)
@@ -226,7 +227,7 @@ def sum_clipped(
             of_a, of_b, of_c, of_d = scores[i], scores[i + 1], scores[i + 2], scores[i + 3]
             if start + i + _SMALL + 3 < count:
                 later = start + i + _SMALL
-                for byte in range(half, length, _LINE):
+                for byte in range(half, length, LINE):
                     prefetch(rows, batch[later], byte)
                     prefetch(rows, batch[later + 1], byte)
                     prefetch(rows, batch[later + 2], byte)

@@ -348,8 +348,8 @@ class PrivateClassifier(
             self._warn_delta(privacy.records, privacy.records_error)
         if declared is not None and privacy.records != declared:
             warn(
-                f"The schema declares rows = {declared}, and the noisy counts show about "
-                f"{privacy.records} records, by which the certificate judges delta. rows is the "
+                f"The schema declares rows = {declared:,}, and the noisy counts show about "
+                f"{privacy.records:,} records, by which the certificate judges delta. rows is the "
                 "size of the whole data set.",
                 WeakPrivacyWarning,
             )
@@ -425,11 +425,11 @@ class PrivateClassifier(
             share = self.plan_.share("count")
             counted = counted_records(self.release_, share, self.rows_per_unit)
             if records is not None and contradicts(records, *counted):
-                contradicted = f", although the counts show about {counted[0]}"
+                contradicted = f", although the counts show about {counted[0]:,}"
             if records is None or contradicted:
                 records, error = counted
         if schema.rows is not None:
-            public.append(f"the size of the data set ({schema.rows} rows){contradicted}")
+            public.append(f"the size of the data set ({schema.rows:,} rows){contradicted}")
         if schema.discovery is not None:
             public.append(f"{schema.discovery} (which adds to the cost)")
         return PrivacyClaim.from_ledger(

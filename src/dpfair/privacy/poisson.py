@@ -64,7 +64,7 @@ class PoissonBatches:
         self._table = _gap_table(self._per_log) if rate > _FREQUENT else None
         # The compiled loop expects at most one end of a batch between two heads.
         one_end = self._table is not None and _LEAST_LOG * self._per_log < population
-        self._compiled = one_end and can_compile()
+        self._by_loop = one_end and can_compile()
         # The next batches, in reverse order; then the heads that are known of further ones, and
         # the last of them, counted from the first coin of the first of these batches.
         self._ready, self._heads, self._last = list[Int64](), np.empty(0, np.int64), -1
@@ -80,7 +80,7 @@ class PoissonBatches:
                 wanted = max(int(mean + 3 * mean**0.5), _GAPS)
                 # A word has four heads; some take a word of their own.
                 words = random_words(wanted if self._table is None else wanted // 3)
-                if self._compiled:
+                if self._by_loop:
                     self._add_compiled(words)
                     continue
                 self._add(words)

@@ -80,7 +80,7 @@ class TestRefusals:
         refused("no rows", frame=in_dask(table, 2).query("age < 0"))
 
     def test_no_workers(self, refused, table, tmp_path, monkeypatch):
-        monkeypatch.setattr("dpfair.data.dask_parts._PATIENCE", "0.2s")
+        monkeypatch.setattr("dpfair.data.dask_parts.PATIENCE", "0.2s")
         table.write_parquet(tmp_path / "1.parquet")
         with (
             distributed.LocalCluster(n_workers=0, dashboard_address=None) as cluster,
