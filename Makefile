@@ -7,6 +7,9 @@ BIN := $(VENV)/bin
 LOWEST := .venv-lowest
 CLEAN := .venv-wheel
 
+# Python keeps what it compiled: tests start many processes.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test test-slow test-lowest lint wheel audit crosscheck bench evidence reproduce results panel report-picture clean help
 
 help:  ## Show the targets

@@ -75,14 +75,14 @@ def test_a_process_that_is_ended_leaves_no_temporary_files(name, fitting, tmp_pa
     assert not list((tmp_path / "temporary").iterdir())
 
 
-@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT"])
 @pytest.mark.parametrize(
-    ("options", "left"),
+    ("name", "options", "left"),
     [
-        (["--key", "job"], "Start the same command again: it goes on"),
-        (["--out", "m.dpfair"], "With --key, a job like this goes on instead."),
-        (["--out", "m.dpfair", "--method", "boosting"], "a.ledger tells.\n"),
-        (["--key", "job", "--method", "boosting"], "a.ledger tells.\n"),
+        ("SIGTERM", ["--key", "job"], "Start the same command again: it goes on"),
+        ("SIGINT", ["--key", "job"], "Start the same command again: it goes on"),
+        ("SIGINT", ["--out", "m.dpfair"], "With --key, a job like this goes on instead."),
+        ("SIGINT", ["--out", "m.dpfair", "--method", "boosting"], "a.ledger tells.\n"),
+        ("SIGTERM", ["--key", "job", "--method", "boosting"], "a.ledger tells.\n"),
     ],
 )
 def test_whoever_stops_a_fit_is_told_what_is_left(name, options, left, fitting, tmp_path):

@@ -20,6 +20,9 @@ from dpfair.audit.catalogue import (
     PrivateEvaluation,
     small_model,
 )
+from dpfair.audit.catalogue.fair import FAIR_METHODS
+from dpfair.audit.catalogue.jobs import JOBS
+from dpfair.audit.catalogue.training import TRAINING_METHODS
 from dpfair.audit.neighbours import COINS
 from dpfair.audit.replay import neighbours_of, replay_method
 from dpfair.audit.sample import sample_schema
@@ -38,7 +41,11 @@ SCHEMA = sample_schema()
 
 FEWER_TABLES = {method.name for method in CATALOGUE if method.variant_of} - {"certified-odds"}
 ENTRY = {method.name: method for method in CATALOGUE}
-EVERY_ENTRY = pytest.mark.parametrize("method", CATALOGUE, ids=[m.name for m in CATALOGUE])
+WRITTEN = (*TRAINING_METHODS, *FAIR_METHODS, *JOBS)
+
+
+def every(entries):
+    return pytest.mark.parametrize("method", entries, ids=[entry.name for entry in entries])
 
 
 def audit(method, relation, pairs):
@@ -48,9 +55,11 @@ def audit(method, relation, pairs):
     return report
 
 
-@EVERY_ENTRY
+@every(WRITTEN)
 def test_boundary_neighbours_are_not_told_apart(method):
     """Every situation once: half of them by adding or removing, half by replacing.
+
+    The other entries are the methods and learners themselves: their contract asks for more.
 
     If only the notion is another, the situations that share a table: it is the first one, thrice.
     """
@@ -69,7 +78,7 @@ def test_boundary_neighbours_are_not_told_apart(method):
     assert touched == asked != set(), "no neighbour was in one of the scopes"
 
 
-@EVERY_ENTRY
+@every(CATALOGUE)
 @pytest.mark.parametrize("relation", list(RELATIONS))
 @pytest.mark.slow
 def test_fifty_neighbours_are_not_told_apart(method, relation):
