@@ -60,6 +60,7 @@ def test_only_a_delta_that_is_certainly_too_large_warns():
     assert "6,000" in delta_warning(1e-3, 6000)
     assert delta_warning(1e-3, 999) == ""
     assert delta_warning(1e-3, None) == ""
+    assert "promises nothing" in delta_warning(0.01, None)
     assert delta_warning(1e-3, 1010, error=40) == ""
     assert "about" in delta_warning(1e-3, 1050, error=40)
 

@@ -97,5 +97,6 @@ def test_facts_that_an_earlier_job_found_count_in_the_grade_and_in_plain_words(l
     claim = model.fit(*loans).certificate_.privacy
     assert claim.in_all == (pytest.approx(1.75), pytest.approx(1.1e-5))
     assert claim.judgement.grade == "moderate"
-    assert "5.75 times as likely" in str(model.certificate_)
+    assert claim.judgement.rule.startswith("with the earlier job that found facts, epsilon = 1.75")
+    assert "5.76 times as likely" in str(model.certificate_)
     assert PrivacyClaim.from_json(json.loads(json.dumps(asdict(claim)))) == claim

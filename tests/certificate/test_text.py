@@ -10,7 +10,7 @@ import pytest
 from certificate.claims import chosen_claim, flipped_claim, privacy_claim, score_release
 
 import dpfair
-from dpfair.certificate.text import round_down, round_up, sentences
+from dpfair.certificate.text import meaning, round_down, round_up, sentences
 from dpfair.fairness.notions import NOTIONS, Notion, Statistic
 
 DOCS = Path(dpfair.__file__).parents[2] / "docs" / "certificates.md"
@@ -22,6 +22,15 @@ def said(start, fairness=None, **privacy):
     found = [s for s in sentences(privacy_claim(**privacy), fairness) if s.startswith(start)]
     assert len(found) <= 1
     return found[0] if found else ""
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "odds"),
+    [(3, "20.1"), (0.1, "1.11"), (0.001, "1.0011"), (1e-6, "1.0000011"), (800, "1.02e+304")],
+)
+def test_odds_are_rounded_up_and_never_to_1(epsilon, odds):
+    claim = replace(privacy_claim(), epsilon=epsilon)
+    assert f"more than {odds} times as likely" in meaning(claim)
 
 
 @pytest.mark.parametrize("digits", [1, 4])

@@ -45,6 +45,14 @@ def test_fit_judges_its_promises_and_warns_of_a_large_delta(folder, capsys):
     assert "1/n" not in run(capsys, *large[:4], "--dry-run")[2]
 
 
+def test_a_dry_run_warns_of_what_makes_the_promise_void(tmp_path, capsys):
+    (tmp_path / "s.json").write_text(json.dumps(LOANS | {"reviewed": False}))
+    fit = ("fit", "none.csv", "--schema", tmp_path / "s.json", "--epsilon", "2", "--dry-run")
+    _, _, said = run(capsys, *fit, "--delta", "0.5")
+    assert "warning: a fit would not be private: " in said
+    assert "delta = 0.5 promises nothing: it allows publishing each record" in said
+
+
 def test_every_option_of_fit_reaches_the_model(folder, capsys):
     def fit(*options):
         return run_json(capsys, "fit", *fit_options(folder), "--seed", "1", *options)

@@ -33,6 +33,7 @@ from dataclasses import dataclass
 
 __all__ = [
     "GRADES",
+    "LARGE_DELTA",
     "Judgement",
     "delta_warning",
     "judge_accuracy",
@@ -51,6 +52,9 @@ TIERS = (
     (math.inf, "vacuous", "above 20"),
 )
 """The largest epsilon of each grade, and its words."""
+
+LARGE_DELTA = 0.01
+"""Such a delta promises nothing, whatever the number of records is."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +81,7 @@ def judge_privacy(epsilon: float, delta: float, records: int | None, error: int 
     """
     judged = [next(Judgement(g, f"epsilon is {w}") for most, g, w in TIERS if epsilon <= most)]
     n = f"n = {_size(records, error)}" if records is not None else ""
-    if delta >= 0.01:
+    if delta >= LARGE_DELTA:
         allows = "it allows publishing each record with that probability"
         judged.append(Judgement("vacuous", f"delta is 0.01 or more: {allows}"))
     elif delta > 0 and records is None:
@@ -94,6 +98,9 @@ def judge_privacy(epsilon: float, delta: float, records: int | None, error: int 
 
 def delta_warning(delta: float, records: int | None, error: int = 0) -> str:
     """What to warn of if delta is certainly 1/n or more; ``error`` is that of a noisy n."""
+    if delta >= LARGE_DELTA:
+        allows = "it allows publishing each record with that probability"
+        return f"delta = {delta:g} promises nothing: {allows}. Choose a delta far below 1/n."
     if records is None or delta * (records - error) < 1:
         return ""
     return (

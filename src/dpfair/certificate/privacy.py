@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dp_accounting.dp_event import (
@@ -120,7 +120,12 @@ class PrivacyClaim:
         """How much the budget promises; None for a model that is not private."""
         if self.leaks:
             return None
-        return judge_privacy(*self.in_all, self.records, self.records_error)
+        epsilon, delta = self.in_all
+        judged = judge_privacy(epsilon, delta, self.records, self.records_error)
+        if not self.earlier[0]:
+            return judged
+        both = f"with the earlier job that found facts, epsilon = {epsilon:.4g} in all"
+        return replace(judged, rule=f"{both}: {judged.rule}")
 
     @property
     def in_all(self) -> tuple[float, float]:

@@ -6,6 +6,7 @@ A printed bound never promises more than the number: upper bounds are rounded up
 from __future__ import annotations
 
 import math
+from decimal import ROUND_CEILING, Context
 
 from dpfair.certificate.fairness import FairnessClaim
 from dpfair.certificate.judgement import Judgement
@@ -93,10 +94,17 @@ def meaning(claim: PrivacyClaim) -> str:
     who = "one person" if "person" in claim.unit else "one record"
     done = f"to change {who}" if claim.relation == "replace_one" else f"{who} more or less"
     epsilon, delta = claim.in_all
-    times = f"{math.exp(min(epsilon, 700.0)):.3g} times as likely (e to the power of epsilon)"
+    times = f"{_odds(epsilon)} times as likely (e to the power of epsilon)"
     unlikely = f", but for a probability of {delta:.6g}" if delta else ""
     fit = "fit and of the earlier job that found facts" if claim.earlier[0] else "fit"
     return f"{done} makes no result of the {fit} more than {times}{unlikely}."
+
+
+def _odds(epsilon: float) -> str:
+    """e to the power of epsilon, rounded up to three digits, or so that it is above 1."""
+    digits = 3 if epsilon >= 0.1 else min(2 - math.floor(math.log10(epsilon)), 17)
+    rounded = Context(prec=digits, rounding=ROUND_CEILING)
+    return f"{rounded.create_decimal(math.exp(min(epsilon, 700.0))):.{digits}g}"
 
 
 def _found(claim: PrivacyClaim) -> list[str]:

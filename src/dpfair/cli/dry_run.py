@@ -33,6 +33,8 @@ def show_plan(
     ledger = plan.total()
     if model.unit is None and (weak := delta_warning(ledger.delta, schema.rows)):
         say(f"dpfair: warning: {weak}")
+    for leak in model.leaks(schema):
+        say(f"dpfair: warning: a fit would not be private: {leak}")
     if schema.sensitive is None and model.without_groups:
         say(f"dpfair: warning: {model.without_groups}")
     if as_json:

@@ -20,7 +20,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from dpfair import validate
 from dpfair.certificate.certificate import Certificate
 from dpfair.certificate.fairness import FairnessClaim
-from dpfair.certificate.judgement import delta_warning
+from dpfair.certificate.judgement import LARGE_DELTA, delta_warning
 from dpfair.certificate.privacy import (
     INFERRED_SCHEMA,
     SEEDED_DISCOVERY,
@@ -344,7 +344,7 @@ class PrivateClassifier(
         finally:
             payment.close()
         privacy, declared = self.certificate_.privacy, self._declared_records()
-        if declared is None or privacy.records != declared:
+        if self.delta < LARGE_DELTA and (declared is None or privacy.records != declared):
             self._warn_delta(privacy.records, privacy.records_error)
         if declared is not None and privacy.records != declared:
             warn(
