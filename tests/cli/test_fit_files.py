@@ -47,6 +47,18 @@ def in_parts(monkeypatch):
     return seen
 
 
+@pytest.mark.parametrize("command", ["fit", "predict", "evaluate"])
+def test_files_of_a_directory_that_are_not_read_are_named(command, folder, tmp_path, capsys):
+    model = tmp_path / "m.dpfair"
+    fit = (*fit_of(folder, folder / "parts"), "--out", model)
+    _, _, said = run(capsys, *fit)
+    if command != "fit":
+        said = run(capsys, command, model, folder / "parts")[2]
+    assert "are no tables and are not read: README.txt.\n" in said
+    _, _, said = run(capsys, *fit_of(folder, folder / "parts" / "*.csv"))
+    assert "not read" not in said
+
+
 def fit_of(folder, data, *options):
     schema = ("--schema", folder / "loans.json")
     return ("fit", data, *schema, "--epsilon", "2", "--seed", "1", *options)

@@ -71,6 +71,20 @@ def test_no_declared_value_at_all_spoils_a_fit(column):
     assert "No record has a declared" in texts(found)
 
 
+def test_undeclared_words_are_shown_as_they_are_written():
+    """Also those that often stand for a missing value; another spelling is named."""
+    labels = ["n/a", None, " "] + ["YES "] * 5 + table()["repaid"].to_list()[8:]
+    found = check_table(table(repaid=labels), SCHEMA)
+    assert found.label.undeclared == {"YES ": 5, "(missing)": 2, "n/a": 1}
+    said = "'YES ' of 5 records is another spelling of the label 'yes'."
+    assert [problem.text for problem in found.problems] == [said]
+
+
+def test_text_in_another_encoding_is_noticed():
+    found = check_table(table(job=["s\ufffdlf"] * N), SCHEMA)
+    assert "Characters of job are not in the encoding utf-8: state that" in texts(found)
+
+
 def test_missing_columns_spoil_a_fit():
     found = check_table(table().drop("age", "sex"), SCHEMA)
     assert found.spoilt

@@ -115,6 +115,15 @@ def test_a_column_without_a_readable_number_is_warned_about():
         model.fit(X, y)
 
 
+def test_a_column_of_dates_in_another_form_is_told_so():
+    X, y = people(3000)
+    columns = tuple(replace(c, date="%Y-%m-%d") if c.name == "age" else c for c in KINDS.columns)
+    other = X.with_columns(age=pl.lit("16.10.21"))
+    model = PrivateFairClassifier(3, schema=replace(KINDS, columns=columns), random_state=0)
+    with pytest.warns(AccuracyWarning, match="hold no dates of the form %Y-%m-%d.* Check the date"):
+        model.fit(other, y)
+
+
 def test_a_small_table_is_warned_about():
     X, y = people(300)
     with pytest.warns(AccuracyWarning, match="declare what you know"):

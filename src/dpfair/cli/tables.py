@@ -11,6 +11,7 @@ from glob import has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dpfair.cli.output import say
 from dpfair.errors import InputError
 
 if TYPE_CHECKING:
@@ -128,9 +129,22 @@ def files_in_parts(
         raise InputError(f"--memory is for files, and {data} is none: leave it out.")
     if why_whole or not (several or memory or any(map(_is_large, paths))):
         return None
+    _say_unread(data)
     return TableFiles(
         paths, USUAL_FILE if file is None else file, MEMORY if memory is None else memory
     )
+
+
+def _say_unread(data: str) -> None:
+    """Name the files of a directory that are not read."""
+    from dpfair.data.facts import listing
+    from dpfair.data.table_files import other_files
+
+    if names_several(data) and os.path.isdir(data) and (others := other_files(Path(data))):
+        say(
+            f"dpfair: warning: by their endings, files of {data} are no tables and are not read: "
+            f"{listing(others, most=3)}."
+        )
 
 
 def _is_large(path: Path) -> bool:
@@ -172,6 +186,7 @@ def some_rows_at_a_time(data: str, file: FileForm) -> TableFiles | _InMemory:
     from dpfair.data.table_files import TableFiles
 
     paths = data_files(data)
+    _say_unread(data)
     return TableFiles(paths, file, PIECE) if paths else _InMemory(read_data(data))
 
 

@@ -13,6 +13,7 @@ from dpfair.data.check_columns import ColumnCheck, check_column
 from dpfair.data.columns import Categorical, Levels
 from dpfair.data.containers import column_names, get_column, missing_column, row_count
 from dpfair.data.encode import group_codes_of, level_codes
+from dpfair.data.facts import listing
 from dpfair.data.proposal.accepted import looks_reversed
 from dpfair.data.proposal.leaving_out import GIVES_AWAY, gives_label_away
 from dpfair.data.proposal.values import Values
@@ -109,6 +110,7 @@ def check_table(
         for name in wanted
         if name in names
     }
+    problems += _encoding_problems(values, schema.file.encoding)
     label = _levels(values, schema.label, problems, "label")
     groups = _groups(table, values, schema.sensitive, problems)
     if label is not None:
@@ -128,6 +130,19 @@ def check_table(
         )
     lines = None if widths is None else _ragged(widths, problems)
     return TableCheck(row_count(table), label, groups, columns, duplicates, lines, tuple(problems))
+
+
+def _encoding_problems(values: Mapping[str, Values], encoding: str) -> list[Problem]:
+    """Columns with characters that could not be read."""
+    spoilt = [name for name, found in values.items() if any("\ufffd" in t for t in found.counts)]
+    if not spoilt:
+        return []
+    return [
+        Problem(
+            f"Characters of {listing(spoilt, most=3)} are not in the encoding {encoding}: state "
+            "that of the file in [file] of the schema."
+        )
+    ]
 
 
 def _few_records(rows: int) -> list[Problem]:
@@ -156,9 +171,8 @@ def _levels(
 ) -> LevelsCheck | None:
     if levels.name not in values:
         return None
-    counts = Counter(
-        text if text is not None else "(missing)" for text in values[levels.name].texts
-    )
+    texts = as_words(values[levels.name].raw).texts()
+    counts = Counter(text if text and text.strip() else "(missing)" for text in texts)
     declared = {value: counts.pop(value, 0) for value in levels.values}
     found = LevelsCheck(levels.name, declared, dict(counts.most_common()))
     _undeclared(found, problems, what)
@@ -200,6 +214,11 @@ def _undeclared(found: LevelsCheck, problems: list[Problem], what: str) -> None:
     elif share > _MANY:
         text = f"{share:.1%} of the records have an undeclared {what} in {found.name!r}."
         problems.append(Problem(text, serious=share >= _TOO_MANY))
+    plain = {value.strip().casefold(): value for value in found.declared}
+    for text, count in found.undeclared.items():
+        if (meant := plain.get(text.strip().casefold())) is not None:
+            said = f"{text!r} of {count:,} records is another spelling of the {what} {meant!r}."
+            problems.append(Problem(said))
 
 
 def _label_problems(values: Values, label: Levels) -> list[Problem]:

@@ -115,7 +115,12 @@ class OnWorkers:
             answers |= some if isinstance(some, dict) else {}
         if len(answers) < len(keys):
             if not self._client.nthreads():
-                warn("All Dask workers are gone: the fit waits for new ones.", UserWarning)
+                address = self._client.scheduler.address
+                warn(
+                    "All Dask workers are gone: the fit waits for new ones (dask worker "
+                    f"{address}), without an end.",
+                    UserWarning,
+                )
             left = {
                 worker: [share for share in shares if share.key not in answers]
                 for worker, shares in self._shares.items()

@@ -28,7 +28,7 @@ from dpfair.files import reading
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["MEMORY", "TableFiles", "is_table"]
+__all__ = ["MEMORY", "TableFiles", "is_table", "other_files"]
 
 MEMORY = 1 << 29
 """How many bytes the rows that are looked at together may take, unless it is stated."""
@@ -189,6 +189,16 @@ class TableFiles:
             frame = read_rows(path, self.form)
             yield frame.clear()  # so that its columns are checked, also if it has no rows
             yield from frame.iter_slices(max(self.memory // _CELL // max(frame.width, 1), 1))
+
+
+def other_files(folder: Path) -> list[str]:
+    """The files of a directory that it does not stand for; those that programs hide are left out.
+
+    Names such as ``_SUCCESS`` are of programs that write tables in parts.
+    """
+    with reading(folder):
+        found = [f for f in folder.iterdir() if not f.name.startswith((".", "_"))]
+    return sorted(f.name for f in found if not is_table(f) and not os.path.isdir(f))
 
 
 def is_table(path: Path) -> bool:

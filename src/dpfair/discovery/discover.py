@@ -182,9 +182,8 @@ class Discovery:
         named = {column.name: found for column, found in zip(self.named, names, strict=True)}
         found: dict[str, Numeric | Categorical] = {}
         if total > _VISIBLE * deviation:
-            _warn_unreadable(
-                {c.name: t[-1] / total for c, t in zip(self.numeric, counts[1:], strict=True)}
-            )
+            for column, table in zip(self.numeric, counts[1:], strict=True):
+                _warn_unreadable(column, table[-1] / total)
         for column, table in zip(self.numeric, counts[1:], strict=True):
             found[column.name] = found_numeric(
                 column,
@@ -205,16 +204,19 @@ class Discovery:
         return replace(self.schema, columns=columns)
 
 
-def _warn_unreadable(missing: Mapping[str, float]) -> None:
-    """Warn of columns in which the noisy counts show no number; the counts are paid for."""
-    for name, share in missing.items():
-        if share > _ALL_MISSING:
-            warn(
-                f"Column {name!r} seems to hold no numbers: by the noisy counts, about "
-                f"{min(share, 1):.0%} of its values are missing or no numbers. Check the decimal "
-                "mark of the schema (dpfair check), or delete the column.",
-                AccuracyWarning,
-            )
+def _warn_unreadable(column: Numeric, missing: float) -> None:
+    """Warn of a column in which the noisy counts show no number; the counts are paid for."""
+    if missing <= _ALL_MISSING:
+        return
+    numbers, check = "numbers", "decimal mark"
+    if column.date is not None:
+        numbers, check = f"dates of the form {column.date}", "date"
+    warn(
+        f"Column {column.name!r} seems to hold no {numbers}: by the noisy counts, about "
+        f"{min(missing, 1):.0%} of its values are missing or no {numbers}. Check the {check} of "
+        "the schema (dpfair check), or delete the column.",
+        AccuracyWarning,
+    )
 
 
 def _single_values(

@@ -8,7 +8,7 @@ import pytest
 from dpfair.data.columns import Categorical, Numeric
 from dpfair.data.file_form import FileForm
 from dpfair.data.proposal.columns import find_column
-from dpfair.data.proposal.leaving_out import CONSTANT, EMPTY, FREE_TEXT, MANY_VALUES
+from dpfair.data.proposal.leaving_out import CONSTANT, EMPTY, FREE_TEXT, MANY_VALUES, SOME_NUMBERS
 from dpfair.data.proposal.values import Values
 
 EURO = FileForm(decimal=",", thousands=".")
@@ -69,6 +69,7 @@ def test_dates():
         (["a", "NA"] * 30, CONSTANT),
         ([None] * 30, EMPTY),
         (many([f"w{i}" for i in range(101)]), MANY_VALUES),
+        (many([*map(str, range(101)), *(f"{i}k" for i in range(20))]), SOME_NUMBERS),
         (many([f"these are words {i}" for i in range(101)]), FREE_TEXT),
     ],
 )

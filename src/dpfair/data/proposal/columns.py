@@ -19,6 +19,7 @@ from dpfair.data.proposal.leaving_out import (
     EMPTY,
     FREE_TEXT,
     MANY_VALUES,
+    SOME_NUMBERS,
     why_identifier,
 )
 from dpfair.data.proposal.orders import ordered
@@ -33,6 +34,8 @@ _FEW = 12
 _FEW_AMOUNTS = 5
 # A column of text with more distinct values than this is an identifier or free text.
 _MAX_WORDS = 100
+# With so many numbers, a column is not one of text: the others may be marks or other spellings.
+_MANY_NUMBERS = 0.5
 # From 1800 to 2200.
 _LIKELY_DAYS = (day_number(dt.date(1800, 1, 1)), day_number(dt.date(2200, 1, 1)))
 _MAX_MARKS = 5
@@ -62,6 +65,8 @@ def find_column(values: Values, *, identifiers: bool = True) -> Found:
         return found
     if len(counts) > _MAX_WORDS:
         words = np.mean([len(text.split()) for text in list(counts)[:200]])
+        if len(values.finite) >= _MANY_NUMBERS * values.present:
+            return Found(name, None, reason=SOME_NUMBERS)
         return Found(name, None, reason=FREE_TEXT if words > 2.5 else MANY_VALUES)
     return _categories(values)
 

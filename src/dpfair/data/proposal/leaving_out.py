@@ -16,6 +16,7 @@ __all__ = [
     "GIVES_AWAY",
     "IDENTIFIER",
     "MANY_VALUES",
+    "SOME_NUMBERS",
     "decides_label",
     "gives_label_away",
     "why_identifier",
@@ -26,6 +27,7 @@ CONSTANT = "the same value everywhere"
 IDENTIFIER = "like an identifier"
 FREE_TEXT = "free text"
 MANY_VALUES = "too many different values for categories"
+SOME_NUMBERS = "mostly numbers, but too many values that are none"
 GIVES_AWAY = "gives the label away (is it known before the decision?)"
 
 _ID_NAMES = re.compile(
