@@ -42,7 +42,7 @@ def fit(capsys, *more, data="loans.csv", epsilon=1):
 def test_a_fit_is_charged_and_says_what_is_left(folder, capsys):
     code, out, _ = fit(capsys, "--out", "m.dpfair")
     assert code == 0
-    assert "Ledger: loans.ledger (1.0000 of 2 spent by 1 charges)" in out
+    assert "Ledger: loans.ledger (1.0000 of 2 spent by 1 charge)" in out
     assert len(LedgerFile("loans.ledger").entries) == 1
 
 
@@ -90,7 +90,10 @@ def test_found_values_can_be_declared_when_no_more_may_be_found(folder, capsys):
     assert "epsilon 0 for a fit that finds categories or bounds" in out
     code, _, err = fit(capsys, "--out", "n.dpfair", epsilon="0.2")
     assert code == 3
-    assert "use a smaller delta, or declare what an earlier job found (dpfair schema export" in err
+    assert (
+        "use a delta below the budget's 1e-05, or declare what an earlier job found (dpfair schema"
+        in err
+    )
     assert fit(capsys, "--dry-run", "--delta", "1e-7", epsilon="0.2")[0] == 0
     assert run(capsys, "schema", "export", "m.dpfair", "--out", "found.toml")[0] == 0
     found = Schema.load("found.toml")

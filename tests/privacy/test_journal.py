@@ -314,6 +314,10 @@ class TestRefusals:
         place.write_bytes(b"".join(lines[:2] + lines[3:]))
         refused(LedgerTamperedError, "damaged")
 
+    def test_no_file_is_there(self, place, refused):
+        place.unlink()
+        refused(PaidBeforeError, f"cannot go on: {place.name} is not there")
+
     def test_all_lines_are_lost(self, place, refused):
         place.write_bytes(b"")
         refused(InputError, "journal of the job is lost")

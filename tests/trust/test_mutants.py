@@ -23,12 +23,7 @@ CASES = [
     for name in mutant.caught_by
 ]
 CONTRACTS = sorted(
-    {
-        name
-        for mutant in MUTANTS
-        for name in mutant.caught_by
-        if not name.startswith(SLOW)
-    }
+    {name for mutant in MUTANTS for name in mutant.caught_by if not name.startswith(SLOW)}
 )
 
 

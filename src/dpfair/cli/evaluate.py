@@ -178,7 +178,10 @@ def _show_private(result: dict[str, Any], *, as_json: bool) -> None:
         bound = "" if ends is None else f"   (at most {round_up(ends[1])})"
         print(f"Undeclared {kind}s: {share:.4f} of the records{bound}")
         if many_undeclared(share, ends):
-            say(f"dpfair: warning: many records have a {kind} that the schema does not declare.")
+            say(
+                f"dpfair: warning: many records have a {kind} that the schema does not declare: no "
+                "decision about them counts as right."
+            )
     print(f"Privacy   epsilon = {result['epsilon']:g}, paid for these numbers.")
     if result["reason"]:
         print(f"There are no bounds for new records, because {result['reason']}.")

@@ -253,7 +253,7 @@ def fit(
     print()
     print_account(model.ledger_, "Privacy account")
     useless = model.certificate_.fairness.mostly_undeclared
-    if not useless and (looks_wrong := undeclared_hint(model, one_file(data), schema)):
+    if not useless and (looks_wrong := undeclared_hint(model, data, schema)):
         print(looks_wrong)
     for what, path in (("Model", out), ("Report", report)):
         if path is not None:

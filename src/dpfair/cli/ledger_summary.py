@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpfair.cli.looks import print_facts, print_table
-from dpfair.cli.output import amount, print_json
+from dpfair.cli.output import amount, charges, print_json
 
 if TYPE_CHECKING:
     from dpfair.privacy.ledger_file import LedgerFile
@@ -56,7 +56,7 @@ def print_summary(path: Path, scope: str = "", *, as_json: bool) -> None:
     rows = [
         ("budget", f"epsilon {epsilon:g} at delta {delta:g}, {own.relation}, {whom}"),
         ("jobs", f"chosen {when}"),
-        ("spent", f"epsilon {amount(file.spent)} by {file.charges} charges"),
+        ("spent", f"epsilon {amount(file.spent)} by {charges(file.charges)}"),
         ("next", f"epsilon {_most(room.pure)} for a pure job{on} (delta 0, such as an evaluation)"),
         ("", f"epsilon {_most(room.fit)} for a fit{on} (default settings, delta {delta:g})"),
     ]

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "account_rows",
     "amount",
+    "charges",
     "check_page",
     "check_writable",
     "fit_summary",
@@ -148,11 +149,17 @@ def print_account(ledger: Ledger, title: str) -> None:
         print(f"  {ONE_SCOPE}")
 
 
+def charges(count: int) -> str:
+    """So many charges."""
+    return f"{count} charge{'' if count == 1 else 's'}"
+
+
 def undeclared_hint(model: PrivateClassifier, data: str, schema: Path | None) -> str:
     """How to look at what the schema does not declare, if the noisy counts found much of it.
 
     Only released numbers decide about it.
     """
+    from dpfair.cli.tables import names_several, one_file
     from dpfair.fairness.undeclared import many_undeclared
 
     fairness = model.certificate_.fairness
@@ -162,9 +169,11 @@ def undeclared_hint(model: PrivateClassifier, data: str, schema: Path | None) ->
     many = [kind for kind, (share, ends) in shares.items() if many_undeclared(share, ends)]
     if not many:
         return ""
+    check = f"dpfair check {one_file(data)} --schema {schema or 'SCHEMA'}"
+    each = ", and so with each of the other files" if names_several(data) else ""
     return (
         f"Many records have undeclared {' and '.join(many)}, by the noisy counts. To see which "
-        f"(internal, not private): dpfair check {data} --schema {schema or 'SCHEMA'}"
+        f"(internal, not private): {check}{each}"
     )
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from dpfair.cli.output import amount, say
+from dpfair.cli.output import amount, charges, say
 from dpfair.errors import PaidBeforeError
 from dpfair.models.file import model_bytes, model_from_bytes
 from dpfair.privacy.ledger_file import LedgerFile
@@ -68,7 +68,7 @@ def ledger_line(payer: ChargeTo) -> str:
     """What the ledger file has paid so far."""
     file = LedgerFile(payer.path)
     spent = f"{amount(file.spent)} of {file.epsilon:g} spent"
-    return f"Ledger: {payer.path} ({spent} by {len(file.entries)} charges)"
+    return f"Ledger: {payer.path} ({spent} by {charges(len(file.entries))})"
 
 
 def planned_charge(payment: Payment, payer: ChargeTo | None) -> dict[str, Any] | None:

@@ -21,7 +21,9 @@ def usage_sentence(error: Any) -> str:
     if param is not None and found is not None:
         kind, value = found
         return f"Expected {param.opts[0]} to be {kind}, got {value!r}."
-    return str(error.format_message())
+    said = str(error.format_message())
+    pattern = " Put a pattern in quotes, or the shell replaces it." if "extra arg" in said else ""
+    return f"{said}{pattern}"
 
 
 def _kind_and_value(error: Any) -> tuple[str, str] | None:

@@ -76,8 +76,8 @@ class TableReader(Parameters):
         check_is_fitted(self)
         if is_divided(X):
             raise InputError(
-                "Expected a table in memory; the partitions of a Dask data frame are decided by "
-                "map_partitions (docs/large_tables.md)."
+                "Expected a table in memory; predict takes TableFiles, and the partitions of a "
+                "Dask data frame are decided by map_partitions (docs/large_tables.md)."
             )
         table = check_table(self, X, reset=False, by_name=self._declares_columns)
         return self._named(table, self.schema_, sensitive_features)

@@ -111,7 +111,8 @@ class Undecided:
         listed = ", ".join(self.sensitive.values[:20])
         raise InputError(
             f"{self.count} of {self.rows} records have a group that the schema does not declare: "
-            f"{' and '.join(found)}; it declares {listed}."
+            f"{' and '.join(found)}; it declares {listed}. model.undecided says which these are, "
+            "and dpfair predict decides the others."
         )
 
     def __str__(self) -> str:

@@ -157,8 +157,15 @@ class Payment:
                 f"{self._file.delta:g}."
             ) from error
         except PaidBeforeError:
-            if self._journaled is None or not self._file.resumable(self._how["key"]):
+            key = self._how["key"]
+            if self._journaled is None or self._file.kept(key) is not None:
                 raise
+            if not self._file.resumable(key):
+                place = journal_place(self._file.path, key)
+                raise PaidBeforeError(
+                    f"The job {key!r} was charged before, and cannot go on: {place.name} is not "
+                    "there. Nothing is drawn again; use another key."
+                ) from None
             self.begun, self.total = True, self._file.spent
 
     def pay(self) -> Run:
@@ -247,7 +254,8 @@ def _canonical(value: Any) -> Any:
     """A canonical form, equal for equal values in every process and on every machine."""
     if isinstance(value, Mapping):
         left = {k: v for k, v in value.items() if k not in ("ledger", "verbose", "random_state")}
-        return sorted(([_canonical(k), _canonical(v)] for k, v in left.items()), key=json.dumps)
+        pairs = [[_canonical(k), _canonical(v)] for k, v in left.items()]
+        return sorted(pairs, key=lambda pair: json.dumps(pair[0]))  # no key is there twice
     if isinstance(value, (list, tuple)):
         return [_canonical(item) for item in value]
     if isinstance(value, (set, frozenset)):
