@@ -57,6 +57,9 @@ def test_values_of_another_unit_are_outside_of_the_bounds():
     assert found([months] * 10 + bounds * 5 + [SOUND]) == []
     assert found([months] * 9) == []  # too few to be strange
     assert found(bounds * 20) == []
+    for sorted_rows in (bounds * 1500 + [months] * 3000, [months] * 3000 + bounds * 1500):
+        assert found(sorted_rows) == [said]
+    assert found(bounds * 3000, [months] * 10) == []
 
 
 def test_dates_outside_of_their_bounds_have_no_unit():
