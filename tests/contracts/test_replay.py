@@ -59,7 +59,7 @@ def audit(method, relation, pairs):
 def test_boundary_neighbours_are_not_told_apart(method):
     """Every situation once: half of them by adding or removing, half by replacing.
 
-    The other entries are the methods and learners themselves: their contract asks for more.
+    The other entries are the methods and learners themselves, of which their contract asks this.
 
     If only the notion is another, the situations that share a table: it is the first one, thrice.
     """
