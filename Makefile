@@ -9,6 +9,8 @@ CLEAN := .venv-wheel
 
 # Python keeps what it compiled: tests start many processes.
 unexport PYTHONDONTWRITEBYTECODE
+# Two tests run at once, and threads of each for linear algebra would wait for each other.
+test test-slow test-lowest: export OPENBLAS_NUM_THREADS := 1
 
 .PHONY: demo test test-slow test-lowest lint wheel audit crosscheck bench evidence reproduce results panel report-picture clean help
 

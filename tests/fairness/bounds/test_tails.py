@@ -21,14 +21,19 @@ def test_tails_against_a_sum_over_all_counts():
 
 
 def test_a_mean_over_counts_is_rounded_up():
-    """Also when rates are so far apart that they are taken in pieces."""
-    for n in (1, 30, 4000, 10**6):
+    """Also when rates are so far apart that they are taken in pieces, and for a rate alone."""
+    for n in (1, 30, 4000, 2**17 - 1, 2**17, 10**6):
         rates = np.array([0.0, 1e-6, 0.2, 0.21, 0.6, 1.0])
         for needed in (0, 1, n // 5, n):
-            got = expected_chance(n, rates, lambda c, k=needed: (c >= k).astype(float))
+
+            def reached(counts, needed=needed):
+                return (counts >= needed).astype(float)
+
             exact = binom.sf(needed - 1, n, rates)
-            assert got == pytest.approx(exact, abs=1e-7)
-            assert (got >= exact).all()
+            alone = [expected_chance(n, rate, reached) for rate in np.split(rates, len(rates))]
+            for got in (expected_chance(n, rates, reached), np.concatenate(alone)):
+                assert got == pytest.approx(exact, abs=1e-7)
+                assert (got >= exact).all()
 
 
 def test_window_agrees_with_scipy_for_large_sizes():

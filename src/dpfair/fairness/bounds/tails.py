@@ -6,7 +6,7 @@ import math
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ Floats = NDArray[np.float64]
 _NEGLECTED = 1e-12
 _SLACK = 1e-9
 _CELLS = 1_000_000
+_TABULATED = 1 << 17  # log-factorials of smaller numbers are kept
 _STRIDE = 8  # columns of binomial masses from one exponential
 
 
@@ -104,7 +105,7 @@ def binomial_window(n: int, p: float) -> tuple[Floats, Floats]:
 def rounded_up(n: int, chances: Floats) -> Floats:
     """Probabilities of counts of n records, plus an allowance for rounding and neglected mass."""
     # The logarithms' rounding.
-    slack = _SLACK + 4 * sys.float_info.epsilon * float(special.gammaln(n + 1))
+    slack = _SLACK + 4 * sys.float_info.epsilon * math.lgamma(n + 1)
     return np.minimum(1.0, chances * (1 + slack) + _SLACK)
 
 
@@ -145,13 +146,36 @@ def _likely(n: int, smallest: float, largest: float) -> tuple[int, int]:
 def _binomial(n: int, p: Floats, low: int, high: int) -> Floats:
     """P(Binomial(n, p) = c) [p, c] for low <= c < high.
 
-    Exponentials are slow: only every eighth column has one, the others are products.
+    Exponentials are slow: with several rates only every eighth column has one, and the others are
+    products.
     """
-    counts = np.arange(low, high)
-    logs = special.gammaln(n + 1) - special.gammaln(counts + 1) - special.gammaln(n - counts + 1)
+    counts, logs = np.arange(low, high), _log_choices(n, low, high)
     every, odds = slice(None, None, _STRIDE), (np.log(p) - np.log1p(-p))[:, None]
+    if len(p) == 1:
+        alone: Floats = np.exp(logs + counts * odds + n * np.log1p(-p)[:, None])
+        return alone
     anchors = np.exp(logs[every] + counts[every] * odds + n * np.log1p(-p)[:, None])
     powers = np.exp(np.arange(_STRIDE) * odds)
     table = (anchors[:, :, None] * powers[:, None, :]).reshape(len(p), -1)[:, : len(counts)]
     masses: Floats = table * np.exp(logs - np.repeat(logs[every], _STRIDE)[: len(counts)])
     return masses
+
+
+def _log_choices(n: int, low: int, high: int) -> Floats:
+    """The logarithm of n over c, for low <= c < high."""
+    if n < _TABULATED:
+        of = _log_factorials(int(n).bit_length())
+        whole, chosen, others = of[n], of[low:high], of[n - high + 1 : n - low + 1][::-1]
+    else:
+        counts = np.arange(low, high)
+        whole = special.gammaln(n + 1)
+        chosen, others = special.gammaln(counts + 1), special.gammaln(n - counts + 1)
+    logs: Floats = whole - chosen - others
+    return logs
+
+
+@cache
+def _log_factorials(bits: int) -> Floats:
+    """Those of all numbers of so many bits."""
+    table: Floats = special.gammaln(np.arange(1 << bits) + 1)
+    return table
