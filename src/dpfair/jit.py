@@ -50,7 +50,7 @@ class Compiled:
             return self._compiled(*arguments)
         except Exception:
             # What is kept could not be written or read, or is damaged. A loop itself fails for want
-            # of memory only, before it changes anything.
+            # of memory only, before it adds to anything.
             self._compiled = self._new(kept=False)
             return self._compiled(*arguments)
 

@@ -197,3 +197,10 @@ def test_an_error_of_dpfair_itself_is_no_failed_check(monkeypatch, capsys):
     assert err.splitlines()[-1] == (
         "dpfair: This is an error of dpfair itself; please report the lines above."
     )
+
+
+def test_a_pattern_that_the_shell_has_replaced_is_told_to_need_quotes(capsys):
+    code, _, said = run(capsys, "fit", "a.csv", "b.csv", "--epsilon", "1")
+    assert code == 2
+    assert "b.csv" in said
+    assert said.endswith("Patterns and names with spaces need quotes.\n")

@@ -124,7 +124,7 @@ class PrivacyClaim:
         judged = judge_privacy(epsilon, delta, self.records, self.records_error)
         if not self.earlier[0]:
             return judged
-        both = f"with the earlier job that found facts, epsilon = {epsilon:.4g} in all"
+        both = f"with the earlier job that found facts, epsilon = {epsilon:.10g} in all"
         return replace(judged, rule=f"{both}: {judged.rule}")
 
     @property

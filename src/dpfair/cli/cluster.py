@@ -33,7 +33,6 @@ LOCAL = "local"
 PIECE = 1 << 27
 """How many bytes the rows of a piece may take, unless --memory states it."""
 
-
 DaskAddress = Annotated[
     str | None,
     typer.Option(

@@ -31,7 +31,7 @@ def show_plan(
 
     after = planned_charge(model.payment(plan, schema), payer)
     ledger = plan.total()
-    if model.unit is None and (weak := delta_warning(ledger.delta, schema.rows)):
+    if weak := delta_warning(ledger.delta, schema.rows if model.unit is None else None):
         say(f"dpfair: warning: {weak}")
     for leak in model.leaks(schema):
         say(f"dpfair: warning: a fit would not be private: {leak}")

@@ -22,7 +22,7 @@ def usage_sentence(error: Any) -> str:
         kind, value = found
         return f"Expected {param.opts[0]} to be {kind}, got {value!r}."
     said = str(error.format_message())
-    pattern = " Put a pattern in quotes, or the shell replaces it." if "extra arg" in said else ""
+    pattern = " Patterns and names with spaces need quotes." if "extra arg" in said else ""
     return f"{said}{pattern}"
 
 

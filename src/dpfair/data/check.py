@@ -18,7 +18,7 @@ from dpfair.data.proposal.accepted import looks_reversed
 from dpfair.data.proposal.leaving_out import GIVES_AWAY, gives_label_away
 from dpfair.data.proposal.values import Values
 from dpfair.data.schema import Schema
-from dpfair.data.words import Words, as_words
+from dpfair.data.words import Words
 
 __all__ = ["LevelsCheck", "Problem", "TableCheck", "check_table"]
 
@@ -123,7 +123,7 @@ def check_table(
         problems += [Problem(text, serious=found.spoilt) for text in texts]
         if codes is not None and gives_label_away(values[column.name], codes):
             problems.append(Problem(f"{column.name!r} {GIVES_AWAY}."))
-    duplicates = _duplicates([as_words(v.raw) for v in values.values()])
+    duplicates = _duplicates([found.words for found in values.values()])
     if duplicates > _MANY * row_count(table):
         problems.append(
             Problem(f"{duplicates:,} records equal an earlier one: is the table a copy of itself?")
@@ -171,7 +171,7 @@ def _levels(
 ) -> LevelsCheck | None:
     if levels.name not in values:
         return None
-    texts = as_words(values[levels.name].raw).texts()
+    texts = values[levels.name].words.texts()
     counts = Counter(text if text and text.strip() else "(missing)" for text in texts)
     declared = {value: counts.pop(value, 0) for value in levels.values}
     found = LevelsCheck(levels.name, declared, dict(counts.most_common()))

@@ -133,5 +133,7 @@ class Predicting(Deciding, TableReader):
             if undecided is None or not undecided.count:
                 answers.append(answer(records))
         if undecided is not None:
-            undecided.refuse()
+            undecided.refuse(
+                " model.undecided says which these are, and dpfair predict decides the others."
+            )
         return np.concatenate(answers, axis=-1)

@@ -102,7 +102,7 @@ class Undecided:
         self.other += int((codes == _OTHER).sum())
         return codes
 
-    def refuse(self) -> None:
+    def refuse(self, advice: str = "") -> None:
         """Raise ``InputError`` if a record has no declared group, without naming its group."""
         if not self.count:
             return
@@ -111,8 +111,7 @@ class Undecided:
         listed = ", ".join(self.sensitive.values[:20])
         raise InputError(
             f"{self.count} of {self.rows} records have a group that the schema does not declare: "
-            f"{' and '.join(found)}; it declares {listed}. model.undecided says which these are, "
-            "and dpfair predict decides the others."
+            f"{' and '.join(found)}; it declares {listed}.{advice}"
         )
 
     def __str__(self) -> str:

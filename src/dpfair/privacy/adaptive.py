@@ -98,8 +98,9 @@ def _without_naming(paid: Counter[DpEvent], most: float, relation: str) -> Count
     if moved * delta > most:
         raise BudgetError(
             f"Jobs that find undeclared values may use {most:.3g} of this budget's delta together, "
-            f"and this one would exceed it: use a delta below the budget's {most / NAMING:.3g}, "
-            "or declare what an earlier job found (dpfair schema export MODEL writes it)."
+            f"and this one would exceed it: use a smaller delta (the budget's is "
+            f"{most / NAMING:.3g}), or declare what an earlier job found (dpfair schema export "
+            "MODEL writes it)."
         )
     return others
 

@@ -41,17 +41,18 @@ class Values:
     def texts(self) -> list[str | None]:
         """Every value as text; None if it is missing."""
         missing = MISSING_WORDS - self.kept
-        return [None if text in missing else text for text in self._words.texts()]
+        return [None if text in missing else text for text in self.words.texts()]
 
     @cached_property
     def counts(self) -> Counter[str]:
         """How often every value occurs; missing ones do not count."""
-        missing, words = MISSING_WORDS - self.kept, self._words.words
-        counts = np.bincount(self._words.places, minlength=len(words)).tolist()
+        missing, words = MISSING_WORDS - self.kept, self.words.words
+        counts = np.bincount(self.words.places, minlength=len(words)).tolist()
         return Counter({w: n for w, n in zip(words, counts, strict=False) if w not in missing})
 
     @cached_property
-    def _words(self) -> Words:
+    def words(self) -> Words:
+        """Every value as a word, also those that mean a missing one."""
         return as_words(self.raw)
 
     @cached_property

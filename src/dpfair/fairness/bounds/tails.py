@@ -146,14 +146,10 @@ def _likely(n: int, smallest: float, largest: float) -> tuple[int, int]:
 def _binomial(n: int, p: Floats, low: int, high: int) -> Floats:
     """P(Binomial(n, p) = c) [p, c] for low <= c < high.
 
-    Exponentials are slow: with several rates only every eighth column has one, and the others are
-    products.
+    Exponentials are slow: only every eighth column has one, the others are products.
     """
     counts, logs = np.arange(low, high), _log_choices(n, low, high)
     every, odds = slice(None, None, _STRIDE), (np.log(p) - np.log1p(-p))[:, None]
-    if len(p) == 1:
-        alone: Floats = np.exp(logs + counts * odds + n * np.log1p(-p)[:, None])
-        return alone
     anchors = np.exp(logs[every] + counts[every] * odds + n * np.log1p(-p)[:, None])
     powers = np.exp(np.arange(_STRIDE) * odds)
     table = (anchors[:, :, None] * powers[:, None, :]).reshape(len(p), -1)[:, : len(counts)]
